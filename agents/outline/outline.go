@@ -1,0 +1,87 @@
+// Package outline makes one pass over the JSON body of an inference request
+// and notes what agentop needs of it: who speaks (roles, the first words of
+// texts, tools), where the two permitted edits would be spliced, and a hash of
+// each element of the conversation. It copies nothing of the body but short
+// heads of escaped texts, decodes nothing by reflection, and never judges what
+// a request is: package agents does that. Start reading at Scan.
+package outline
+
+// Format is the API format that a body is written in.
+type Format uint8
+
+// The three API formats that agentop reads.
+const (
+	NoFormat        Format = iota // not an inference request
+	Messages                      // Anthropic Messages: POST .../messages
+	Responses                     // OpenAI Responses: POST .../responses
+	ChatCompletions               // OpenAI Chat Completions: POST .../chat/completions
+)
+
+// Span is the half-open byte range [From, To) of the scanned body.
+type Span struct{ From, To int }
+
+// Text is one text of a system block or a message.
+type Text struct {
+	// Head holds the first bytes of the decoded text, at most HeadBytes. It
+	// may alias the body and is valid until the Outline is reused.
+	Head []byte
+	// Raw is where the string stands in the body, without its quotes.
+	Raw Span
+}
+
+// HeadBytes is the most that a Text keeps of its decoded beginning.
+const HeadBytes = 256
+
+// Reply is an assistant's answer as it stands in a request's history.
+type Reply struct {
+	Mark  uint64 // sum of the hashes of its texts and its tool calls' ids, names and argument strings
+	Bytes int    // decoded bytes that went into Mark
+}
+
+// Outline is what one pass over a body found. The zero value is an empty
+// body. An Outline may be reused for another body (Scan resets it); it is not
+// safe for concurrent use.
+type Outline struct {
+	Format Format
+	// Err says why the scan stopped: the body is not one JSON object. Then
+	// Elements and Replies are empty and no edit may be made.
+	Err error
+
+	Model      string // last top-level "model"; "" when absent or not a string
+	ModelSpans []Span // every top-level model string, quotes included
+	Stream     bool   // the last top-level "stream" is true
+	MaxTokens  int64  // -1 when absent or not an integer
+
+	ContextManagement bool   // key "context_management" is present
+	OutputFormat      bool   // "output_config.format" is present
+	ToolChoice        string // "tool_choice.type", "" when absent
+	Tools             int    // elements of "tools"
+	ServerTools       int    // those of Tools that have a "type" (Messages: tools that run on the server)
+
+	UserID             string // Messages: metadata.user_id
+	PromptCacheKey     string // Responses: prompt_cache_key
+	PreviousResponseID string // Responses: previous_response_id
+	TurnMetadata       string // Responses: client_metadata["x-codex-turn-metadata"], decoded
+
+	System []Text // texts of "system" (Messages) or "instructions" (Responses) or leading system/developer messages (Chat Completions)
+	// Billing is the span to cut so that Claude Code's billing block leaves
+	// "system" and valid JSON stays; empty when there is none.
+	Billing Span
+
+	Count        int    // messages or input items
+	History      bool   // an assistant message or a function call is among them
+	LastRole     string // role of the last message, or its type for an item without a role
+	LastType     string // Responses: type of the last input item
+	FirstUser    []Text // texts of the first user message
+	LastUser     []Text // texts of the last user message
+	AfterUser    []Text // texts of system messages that follow the last user message
+	Signed       bool   // signed thinking or encrypted reasoning is in the history
+	Conversation Span   // the messages or input value
+
+	// Elements are the hashes of system and of each message in order, as
+	// prefix.Chain takes them: system first where there is one.
+	Elements []uint64
+	Replies  []Reply // the assistant's answers, oldest first
+
+	arena []byte // decoded heads
+}
