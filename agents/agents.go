@@ -54,7 +54,7 @@ type Kind string
 // The kinds that are told apart.
 const (
 	KindMain       Kind = "main"
-	KindTitle      Kind = "title"  // title or topic check: comes a moment before its opening
+	KindTitle      Kind = "title" // title or topic check: comes a moment before its opening
 	KindCompaction Kind = "compaction"
 	KindSubagent   Kind = "subagent"
 	KindHelper     Kind = "helper" // any other side request

@@ -22,8 +22,8 @@ type Conversation struct {
 // Question is one request as the rules see it.
 type Question struct {
 	Agent    agents.Agent
-	Session  string // "" when the agent states none
-	Parent   string // "" when none is stated
+	Session  string      // "" when the agent states none
+	Parent   string      // "" when none is stated
 	Turn     agents.Turn // for a session that is not known (Recognition.Unknown)
 	Kind     agents.Kind
 	Format   outline.Format

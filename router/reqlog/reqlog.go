@@ -53,7 +53,7 @@ type Line struct {
 	FirstMS    int64 `json:"first_ms,omitempty"` // to the first byte of the answer
 	TotalMS    int64 `json:"total_ms,omitempty"`
 
-	Key       string   `json:"key,omitempty"`   // full input's prefix key, 16 hex digits (main turns)
-	Mark      string   `json:"mark,omitempty"`  // reply mark, 16 hex digits
-	Responses []string `json:"resp,omitempty"`  // response id that was passed on
+	Key       string   `json:"key,omitempty"`  // full input's prefix key, 16 hex digits (main turns)
+	Mark      string   `json:"mark,omitempty"` // reply mark, 16 hex digits
+	Responses []string `json:"resp,omitempty"` // response id that was passed on
 }

@@ -1,0 +1,194 @@
+package control
+
+import "time"
+
+// Status is the proxy as a whole: what the header of the TUI and `agentop
+// status` show.
+type Status struct {
+	Version     string        `json:"version"`
+	PID         int           `json:"pid"`
+	Started     time.Time     `json:"started"`
+	Home        string        `json:"home"`
+	Listen      []string      `json:"listen"` // addresses bound
+	ConfigFile  string        `json:"config_file"`
+	ConfigError string        `json:"config_error,omitempty"` // why the file on disk is not in force
+	Warnings    []string      `json:"warnings,omitempty"`     // one line each, with what to do
+	Store       Store         `json:"store"`
+	Log         Log           `json:"log"`
+	Agents      []AgentStatus `json:"agents"`
+	Servers     []Server      `json:"servers"`
+	Running     int           `json:"running"` // conversations with a main turn in the last 24 hours or a stream now
+	Streams     int           `json:"streams"` // requests in flight
+}
+
+// Store is the state of pins.json.
+type Store struct {
+	Pins     int       `json:"pins"`
+	ReadOnly string    `json:"read_only,omitempty"` // why nothing is saved at all
+	Error    string    `json:"error,omitempty"`     // last failed save, until one succeeds
+	Since    time.Time `json:"since,omitzero"`      // since when saves fail
+	Unsaved  int       `json:"unsaved,omitempty"`   // writes that only memory holds
+}
+
+// Log is the state of the request log.
+type Log struct {
+	Loaded bool   `json:"loaded"` // the index has been read back
+	Lines  int    `json:"lines"`
+	Keys   int    `json:"keys"`
+	Bad    int    `json:"bad,omitempty"`   // damaged lines that were skipped
+	Error  string `json:"error,omitempty"` // last failed append, until one succeeds
+}
+
+// AgentStatus is one agent and where its new conversations go.
+type AgentStatus struct {
+	Agent    string    `json:"agent"`
+	Server   string    `json:"server"`         // "" = not routed
+	Upstream string    `json:"upstream"`       // its own upstream, "none" when the user has none
+	Since    time.Time `json:"since,omitzero"` // when Server was chosen, as far as known
+	LastSeen time.Time `json:"last_seen,omitzero"`
+	Version  string    `json:"version,omitempty"` // from its User-Agent
+	Running  int       `json:"running"`
+}
+
+// Server is one configured server, or a pool with its members.
+type Server struct {
+	Name     string   `json:"name"`
+	URL      string   `json:"url,omitempty"`
+	Key      string   `json:"key"` // stored, env:NAME, keychain, command, client, none: never the key
+	Rename   []Rename `json:"rename,omitempty"`
+	Health   Health   `json:"health"`
+	Running  int      `json:"running"` // running conversations pinned here
+	Streams  int      `json:"streams"`
+	FirstMS  int64    `json:"first_ms,omitempty"` // median time to first byte of the last turns
+	Members  []Member `json:"members,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Rename is one line of a server's rename list.
+type Rename struct {
+	Glob string `json:"glob"`
+	Name string `json:"name"`
+}
+
+// Member is one machine of a pool.
+type Member struct {
+	Name     string  `json:"name"`
+	URL      string  `json:"url"`
+	Health   Health  `json:"health"`
+	Capacity int     `json:"capacity"`
+	Cost     float64 `json:"cost"`
+	Streams  int     `json:"streams"`
+}
+
+// Health is what the last requests said of a server. agentop sends no
+// requests of its own to find out, but for a preflight or a test.
+type Health struct {
+	State string    `json:"state"` // ok, down, failing, unknown
+	At    time.Time `json:"at,omitzero"`
+	Error string    `json:"error,omitempty"` // one line, no secret
+}
+
+// Session is one conversation.
+type Session struct {
+	Agent      string    `json:"agent"`
+	ID         string    `json:"id"`
+	Title      string    `json:"title,omitempty"` // untrusted text
+	Dir        string    `json:"dir,omitempty"`   // working directory where the agent states it
+	Server     string    `json:"server"`          // a server's name, pool/member, or own
+	Pin        string    `json:"pin"`             // new, followed, restored, none: how its pin came about
+	Why        string    `json:"why"`             // one line: why it is where it is
+	Opened     time.Time `json:"opened,omitzero"`
+	LastTurn   time.Time `json:"last_turn,omitzero"`
+	Running    bool      `json:"running"`
+	Streams    int       `json:"streams"`
+	Turns      int       `json:"turns"`
+	ModelAsked string    `json:"model_asked,omitempty"`
+	ModelSent  string    `json:"model_sent,omitempty"`
+	Context    int64     `json:"context,omitempty"` // input tokens of the last main turn
+	ContextMax int64     `json:"context_max,omitempty"`
+	Cached     int64     `json:"cached,omitempty"` // of Context, read from cache
+	Input      int64     `json:"input,omitempty"`  // sums over its turns
+	Output     int64     `json:"output,omitempty"`
+	CacheRead  int64     `json:"cache_read,omitempty"`
+	FirstMS    int64     `json:"first_ms,omitempty"` // of the last main turn
+	TotalMS    int64     `json:"total_ms,omitempty"`
+	Status     int       `json:"status,omitempty"` // of the last main turn
+	Error      string    `json:"error,omitempty"`
+	Signed     bool      `json:"signed,omitempty"` // signed thinking or encrypted reasoning is in it
+	Saved      bool      `json:"saved"`            // its pin is on disk
+}
+
+// Event is one thing that happened, as the event stream tells it.
+type Event struct {
+	Kind    string   `json:"kind"` // status, session, gone, request, warning
+	Status  *Status  `json:"status,omitempty"`
+	Session *Session `json:"session,omitempty"`
+	Request *Request `json:"request,omitempty"`
+	Text    string   `json:"text,omitempty"`
+}
+
+// Request is one line of the request log as the event stream and `logs` show it.
+type Request struct {
+	Time    time.Time `json:"time"`
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent"`
+	Session string    `json:"session,omitempty"`
+	Turn    string    `json:"turn"`
+	Side    string    `json:"side,omitempty"`
+	Pin     string    `json:"pin,omitempty"`
+	Server  string    `json:"server"`
+	Method  string    `json:"method"`
+	Path    string    `json:"path"`
+	Model   string    `json:"model,omitempty"`
+	Status  int       `json:"status"`
+	Input   int64     `json:"input,omitempty"`
+	Output  int64     `json:"output,omitempty"`
+	FirstMS int64     `json:"first_ms,omitempty"`
+	TotalMS int64     `json:"total_ms,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Switch is a change of an agent's server, and what it means.
+type Switch struct {
+	Agent  string         `json:"agent"`
+	Server string         `json:"server"` // "" = back to not routed
+	Before string         `json:"before"`
+	Stay   map[string]int `json:"stay,omitempty"` // running conversations of the agent by the server they stay on
+}
+
+// Preflight is what a server answered when it was asked before a switch or by
+// `server test`.
+type Preflight struct {
+	Server   string   `json:"server"`
+	Up       bool     `json:"up"`
+	KeyOK    *bool    `json:"key_ok,omitempty"` // nil: could not be told
+	Models   []string `json:"models,omitempty"`
+	Formats  []string `json:"formats,omitempty"`
+	Context  int64    `json:"context,omitempty"` // longest context told, tokens
+	FirstMS  int64    `json:"first_ms,omitempty"`
+	Missing  []string `json:"missing,omitempty"`  // models that agents ask for and the server lacks
+	Rename   []Rename `json:"rename,omitempty"`   // lines that would help
+	Warnings []string `json:"warnings,omitempty"` // one line each; none blocks a switch
+}
+
+// MovePrice is what moving a conversation would cost.
+type MovePrice struct {
+	Agent        string   `json:"agent"`
+	ID           string   `json:"id"`
+	From         string   `json:"from"`
+	To           string   `json:"to"`
+	Tokens       int64    `json:"tokens"` // to be read again without cache
+	Signed       bool     `json:"signed"` // the other server will refuse its thinking or reasoning
+	ContextMax   int64    `json:"context_max,omitempty"`
+	MissingModel string   `json:"missing_model,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+}
+
+// Error is a refusal or failure as the API tells it.
+type Error struct {
+	Message string `json:"error"`
+	Hint    string `json:"hint,omitempty"` // what to do
+}
+
+// Error is the message alone; the hint is shown on its own line.
+func (e *Error) Error() string { return e.Message }
