@@ -120,12 +120,26 @@ type Session struct {
 
 // Event is one thing that happened, as the event stream tells it.
 type Event struct {
-	Kind    string   `json:"kind"` // status, session, gone, request, warning
-	Status  *Status  `json:"status,omitempty"`
-	Session *Session `json:"session,omitempty"`
-	Request *Request `json:"request,omitempty"`
-	Text    string   `json:"text,omitempty"`
+	Kind     EventKind `json:"kind"`
+	Status   *Status   `json:"status,omitempty"`
+	Sessions []Session `json:"sessions,omitempty"` // of a snapshot: all of them, newest main turn first
+	Session  *Session  `json:"session,omitempty"`
+	Request  *Request  `json:"request,omitempty"`
+	Text     string    `json:"text,omitempty"`
 }
+
+// EventKind says which of an event's fields are set.
+type EventKind string
+
+// The kinds of events. A reader that does not know a kind skips the event.
+const (
+	EventSnapshot EventKind = "snapshot" // Status and Sessions: everything told before is void
+	EventStatus   EventKind = "status"   // Status
+	EventSession  EventKind = "session"  // Session: new or changed
+	EventGone     EventKind = "gone"     // Session, of which only Agent and ID count: forgotten or lapsed
+	EventRequest  EventKind = "request"  // Request: it has ended
+	EventWarning  EventKind = "warning"  // Text: one line, with what to do
+)
 
 // Request is one line of the request log as the event stream and `logs` show it.
 type Request struct {
@@ -184,11 +198,31 @@ type MovePrice struct {
 	Warnings     []string `json:"warnings,omitempty"`
 }
 
-// Error is a refusal or failure as the API tells it.
-type Error struct {
-	Message string `json:"error"`
-	Hint    string `json:"hint,omitempty"` // what to do
+// ServerSpec is a server as `server add` describes it. An existing server of
+// that name is changed: its URL and key are replaced, all else that config.yaml
+// says of it is kept.
+type ServerSpec struct {
+	Name   string   `json:"name"`
+	URL    string   `json:"url"`
+	Key    string   `json:"key"`              // stored, env:NAME, keychain, client or none, as in config.yaml
+	Rename []Rename `json:"rename,omitempty"` // lines to write for a new server
+
+	// Secret is the key itself when Key is "stored" or "keychain". It leaves
+	// the process only through Client.AddServer, and no answer holds it.
+	Secret string `json:"-"`
 }
 
-// Error is the message alone; the hint is shown on its own line.
-func (e *Error) Error() string { return e.Message }
+// String leaves the secret out, whatever verb prints a spec.
+func (s ServerSpec) String() string { return s.Name + " " + s.URL + " key " + s.Key }
+
+// GoString is String, so that %#v does not print the secret either.
+func (s ServerSpec) GoString() string { return s.String() }
+
+// ServerChange is what adding, changing or removing a server did.
+type ServerChange struct {
+	Name     string   `json:"name"`
+	Changed  bool     `json:"changed"`            // the server was there before
+	Running  int      `json:"running"`            // running conversations pinned to it
+	Agents   []string `json:"agents,omitempty"`   // agents whose new conversations go there
+	Warnings []string `json:"warnings,omitempty"` // one line each
+}
