@@ -55,8 +55,8 @@ type Outline struct {
 	ContextManagement bool   // key "context_management" is present
 	OutputFormat      bool   // "output_config.format" is present
 	ToolChoice        string // "tool_choice.type", "" when absent
-	Tools             int    // elements of "tools"
-	ServerTools       int    // those of Tools that have a "type" (Messages: tools that run on the server)
+	Tools             int    // elements of "tools", and of the "tools" of input items
+	ServerTools       int    // those of Tools that have a "type" other than "custom" (Messages: tools that run on the server)
 
 	UserID             string // Messages: metadata.user_id
 	PromptCacheKey     string // Responses: prompt_cache_key
@@ -83,5 +83,9 @@ type Outline struct {
 	Elements []uint64
 	Replies  []Reply // the assistant's answers, oldest first
 
-	arena []byte // decoded heads
+	elements []uint64 // Elements, and before them the system's place
+	texts    []Text   // of the message being read
+	arena    []byte   // decoded heads
+	buf      []byte   // decoded arguments
+	kept     names
 }

@@ -1,0 +1,160 @@
+package outline
+
+import "bytes"
+
+// billingMark begins the text of the block in which Claude Code tells its
+// version and a number that changes with every request.
+var billingMark = []byte("x-anthropic-billing-header:")
+
+// system reads the system prompt: "system" or "instructions", whose key stands
+// at from, after the comma at comma (-1 for the first member).
+func (s *scanner) system(comma, from int) {
+	o := s.o
+	o.System, o.Billing = o.System[:0], Span{}
+	s.counted = false
+	switch s.peek() {
+	case '"':
+		s.systemSum = s.systemString(comma, from)
+	case '[':
+		s.systemSum = s.systemBlocks()
+	default:
+		s.systemSum = s.value()
+	}
+	s.hasSystem, s.seen = s.counted, true
+}
+
+// systemString reads a system prompt that is one string. One that is nothing
+// but the billing line goes with its key; but an equal key before it would
+// then speak, so in that case an empty string stays.
+func (s *scanner) systemString(comma, from int) uint64 {
+	raw, escaped := s.str()
+	s.o.System = append(s.o.System, Text{Raw: raw})
+	line := s.billingLine(raw)
+	switch {
+	case line.To == line.From:
+	case line.To < raw.To || s.seen:
+		s.o.Billing = line
+	default:
+		s.o.Billing = s.cut(comma, Span{from, s.i})
+	}
+	if line.To == raw.To && line.To > line.From {
+		return 0
+	}
+	raw.From = max(raw.From, line.To)
+	h, _ := s.hash(raw, escaped)
+	return h
+}
+
+func (s *scanner) systemBlocks() uint64 {
+	var sum uint64
+	comma := -1
+	for s.open(); s.more(']'); {
+		if s.b[s.i-1] == ',' {
+			comma = s.i - 1
+		}
+		c := s.peek()
+		if c != '{' {
+			sum += s.value()
+			continue
+		}
+		sum += s.systemBlock(comma)
+	}
+	return sum
+}
+
+// systemBlock reads one block of the system prompt, after the comma at comma.
+func (s *scanner) systemBlock(comma int) uint64 {
+	var (
+		sum     uint64
+		raw     Span
+		escaped bool
+		hasText bool
+		what    kind
+	)
+	from, counted := s.i, s.counted
+	for s.open(); s.more('}'); {
+		switch string(s.key()) {
+		case "type":
+			what = s.kindOf(s.name())
+		case "text":
+			if s.peek() != '"' {
+				sum += s.value()
+				continue
+			}
+			if hasText {
+				h, _ := s.hash(raw, escaped)
+				sum += h
+			}
+			// Its hash waits for the end, where it is known what of it counts.
+			raw, escaped = s.str()
+			hasText = true
+		case "cache_control", "signature", "encrypted_content", "reasoning_content":
+			s.skip()
+		default:
+			sum += s.value()
+		}
+	}
+	if what == thinking || what == sealed {
+		s.counted = counted
+		return 0
+	}
+	if !hasText {
+		return sum
+	}
+	s.o.System = appendText(s.o.System, Text{Raw: raw})
+	line := s.billingLine(raw)
+	switch {
+	case s.err != nil, line.To == line.From:
+	case line.To == raw.To:
+		if s.o.Billing == (Span{}) {
+			s.o.Billing = s.cut(comma, Span{from, s.i})
+		}
+		s.counted = counted
+		return 0
+	default:
+		if s.o.Billing == (Span{}) {
+			s.o.Billing = line
+		}
+		raw.From = line.To
+	}
+	h, _ := s.hash(raw, escaped)
+	return sum + h
+}
+
+// billingLine is the billing line at the start of a system text, its line
+// break included; empty when there is none.
+func (s *scanner) billingLine(raw Span) Span {
+	none := Span{raw.From, raw.From}
+	if s.o.Format != Messages || s.err != nil {
+		return none
+	}
+	var head [27]byte
+	b := s.b[raw.From:raw.To]
+	if n, _ := Decode(head[:], b); !bytes.Equal(head[:n], billingMark) {
+		return none
+	}
+	for i := 0; i < len(b); {
+		if b[i] != '\\' {
+			i++
+			continue
+		}
+		r, n := unescape(b[i:])
+		i += n
+		if r == '\n' {
+			return Span{raw.From, raw.From + i}
+		}
+	}
+	return raw
+}
+
+// cut is the span to remove so that what stands at member leaves its object or
+// array, with the comma before it, or the one after it for the first.
+func (s *scanner) cut(comma int, member Span) Span {
+	if comma >= 0 {
+		return Span{comma, member.To}
+	}
+	if s.peek() == ',' {
+		return Span{member.From, s.i + 1}
+	}
+	return member
+}
