@@ -27,9 +27,10 @@ func TestHubReaderThatFallsBehindGetsASnapshot(t *testing.T) {
 		const published = 100 * maxQueue
 		for i := range published {
 			h.Publish(Event{Kind: EventSession, Text: fmt.Sprint(i)}) // would deadlock here if it blocked
+			h.Publish(Event{Kind: EventRequest})
 		}
 		var got []Event
-		for range published {
+		for range 3 * published {
 			synctest.Wait()
 			select {
 			case e := <-events:
