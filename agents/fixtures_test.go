@@ -1,0 +1,189 @@
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"agentop/agents/outline"
+)
+
+// fixture is one request of a client, as testdata/fixtures/README.md says.
+type fixture struct {
+	Agent    string   `json:"agent"`
+	N        int      `json:"n"`
+	Label    string   `json:"label"`
+	Accept   []string `json:"accept"`
+	Kind     string   `json:"kind"`
+	Session  string   `json:"session"`
+	Thread   string   `json:"thread"`
+	Parent   string   `json:"parent"`
+	ForkOf   string   `json:"fork_of"`
+	Encoding string   `json:"body_encoding"`
+	Request  struct {
+		Method  string            `json:"method"`
+		Path    string            `json:"path"`
+		Headers map[string]string `json:"headers"`
+		Body    json.RawMessage   `json:"body"`
+	} `json:"request"`
+}
+
+// fixtureFiles reads every scenario; the map's key is the file's name.
+func fixtureFiles(t testing.TB) map[string][]byte {
+	t.Helper()
+	names, err := filepath.Glob("testdata/fixtures/*.json")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	files := make(map[string][]byte, len(names))
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(name)] = data
+	}
+	return files
+}
+
+func decodeFixtures(t testing.TB, name string, data []byte) []fixture {
+	t.Helper()
+	var rows []fixture
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return rows
+}
+
+// request is the fixture as a server receives it: written as HTTP, with its
+// headers in the order and the letter case that rng says (nil: sorted, as
+// they are), and read again by net/http.
+func (f fixture) request(t testing.TB, agent Agent, rng *rand.Rand) Request {
+	t.Helper()
+	names := make([]string, 0, len(f.Request.Headers))
+	for name := range f.Request.Headers {
+		if !strings.EqualFold(name, "Host") && !strings.EqualFold(name, "Content-Length") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if rng != nil {
+		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	}
+	var wire bytes.Buffer
+	fmt.Fprintf(&wire, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", f.Request.Method, f.Request.Path)
+	for _, name := range names {
+		fmt.Fprintf(&wire, "%s: %s\r\n", randomCase(name, rng), f.Request.Headers[name])
+	}
+	wire.WriteString("\r\n")
+	received, err := http.ReadRequest(bufio.NewReader(&wire))
+	if err != nil {
+		t.Fatalf("row %d: %v", f.N, err)
+	}
+	r := Request{
+		Agent: agent, Method: received.Method, Path: received.URL.EscapedPath(),
+		Header: received.Header, Outline: new(outline.Outline),
+	}
+	if format := BodyFormatOf(r.Method, r.Path); format != outline.NoFormat {
+		r.Outline.Scan(format, f.Request.Body, nil)
+		if r.Outline.Err != nil {
+			t.Fatalf("row %d: scan: %v", f.N, r.Outline.Err)
+		}
+	}
+	return r
+}
+
+func randomCase(name string, rng *rand.Rand) string {
+	if rng == nil {
+		return name
+	}
+	letters := []byte(name)
+	for i := range letters {
+		if rng.IntN(2) == 0 {
+			letters[i] = bytes.ToUpper(letters[i : i+1])[0]
+		} else {
+			letters[i] = bytes.ToLower(letters[i : i+1])[0]
+		}
+	}
+	return string(letters)
+}
+
+// pathAgent is the agent whose base URL the client of a fixture is given.
+func (f fixture) pathAgent() Agent {
+	if f.Agent == "claude" {
+		return ClaudeCode
+	}
+	return Agent(f.Agent)
+}
+
+// accepts tells whether a turn is what the fixture says. Its label "side"
+// covers what is not inference too.
+func (f fixture) accepts(turn Turn) bool {
+	word := turn.String()
+	if turn == NotInference {
+		word = "side"
+	}
+	return word == f.Label || slices.Contains(f.Accept, word)
+}
+
+// ids are the session and parent that agentop should see.
+func (f fixture) ids() (session, parent string) {
+	if f.Thread != "" {
+		return f.Thread, f.Session
+	}
+	if f.ForkOf != "" {
+		return f.Session, f.ForkOf
+	}
+	return f.Session, f.Parent
+}
+
+var (
+	idPattern     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|ses_[0-9A-Za-z]{12,}`)
+	fillerPattern = regexp.MustCompile(`\b(lorem|ipsum|dolor|amet|consectetur|adipiscing|elit|eiusmod|tempor|incididunt|labore|dolore|magna|aliqua|enim|minim|veniam|quis|nostrud)\b`)
+)
+
+// rewritten is a fixture file with other ids and other filler text. Equal ids
+// and equal words stay equal, so that histories compare as before.
+func rewritten(data []byte, rng *rand.Rand) []byte {
+	ids, words := map[string]string{}, map[string]string{}
+	data = idPattern.ReplaceAllFunc(data, func(old []byte) []byte {
+		if ids[string(old)] == "" {
+			ids[string(old)] = randomID(string(old), rng)
+		}
+		return []byte(ids[string(old)])
+	})
+	return fillerPattern.ReplaceAllFunc(data, func(old []byte) []byte {
+		if words[string(old)] == "" {
+			words[string(old)] = randomWord(rng)
+		}
+		return []byte(words[string(old)])
+	})
+}
+
+func randomID(like string, rng *rand.Rand) string {
+	id := []byte(like)
+	for i, c := range id {
+		if c != '-' && (i > 3 || c >= '0' && c <= '9' || !strings.HasPrefix(like, "ses_")) {
+			id[i] = "0123456789abcdef"[rng.IntN(16)]
+		}
+	}
+	return string(id)
+}
+
+func randomWord(rng *rand.Rand) string {
+	letters := []rune("abcdefghijklmnopqrstuvwxyzäß語")
+	word := make([]rune, 2+rng.IntN(9))
+	for i := range word {
+		word[i] = letters[rng.IntN(len(letters))]
+	}
+	return string(word)
+}
