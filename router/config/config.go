@@ -4,7 +4,13 @@
 // placement. Start reading at Parse.
 package config
 
-import "time"
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Config is a checked configuration. It is immutable once Parse has returned
 // it; a reload makes a new one.
@@ -73,4 +79,88 @@ type Choice struct {
 	// user has no own upstream.
 	Upstream     map[string]string
 	UpstreamNone bool
+}
+
+// What a configuration holds where the file says nothing.
+const (
+	DefaultListen   = "127.0.0.1:4780"
+	DefaultMaxBody  = 256 << 20 // bytes
+	DefaultHeadroom = 2.0       // of a pool
+	DefaultCost     = 1.0       // of a pool's member
+)
+
+// Default gives the configuration of an empty or missing file: no servers and
+// every agent unrouted.
+func Default() *Config {
+	return &Config{Listen: DefaultListen, MaxBody: DefaultMaxBody, Titles: true, Agents: map[string]Choice{}}
+}
+
+// Server finds a server by its name. What it points to belongs to the
+// configuration and must not be changed.
+func (c *Config) Server(name string) (*Server, bool) {
+	for i := range c.Servers {
+		if c.Servers[i].Name == name {
+			return &c.Servers[i], true
+		}
+	}
+	return nil, false
+}
+
+// Member finds a member of the pool by its name.
+func (s *Server) Member(name string) (*Member, bool) {
+	for i := range s.Pool {
+		if s.Pool[i].Name == name {
+			return &s.Pool[i], true
+		}
+	}
+	return nil, false
+}
+
+// CAPath gives the file of CAFile, with home in the place of a leading "~";
+// "" when there is none.
+func (s *Server) CAPath(home string) string {
+	if rest, found := strings.CutPrefix(s.CAFile, "~/"); found {
+		return strings.TrimRight(home, "/") + "/" + rest
+	}
+	return s.CAFile
+}
+
+// AgentsOf lists the agents whose new conversations go to the server, sorted.
+func (c *Config) AgentsOf(server string) []string {
+	var names []string
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		if server != "" && c.Agents[agent].Server == server {
+			names = append(names, agent)
+		}
+	}
+	return names
+}
+
+// Equal says whether two configurations mean the same.
+func Equal(a, b *Config) bool { return reflect.DeepEqual(a, b) }
+
+// clone copies a configuration deeply enough that the parts the edits change
+// can be changed.
+func (c *Config) clone() *Config {
+	copied := *c
+	copied.Servers = slices.Clone(c.Servers)
+	copied.Agents = make(map[string]Choice, len(c.Agents))
+	for agent, choice := range c.Agents {
+		choice.Upstream = maps.Clone(choice.Upstream)
+		copied.Agents[agent] = choice
+	}
+	return &copied
+}
+
+// String names the key source as config.yaml writes it, without a command's
+// arguments, which may be private.
+func (k KeySource) String() string {
+	switch k.Kind {
+	case KeyEnv:
+		return "env:" + k.Env
+	case "":
+		return string(KeyNone)
+	default:
+		return string(k.Kind)
+	}
 }
