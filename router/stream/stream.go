@@ -26,5 +26,12 @@ type Summary struct {
 	// error event or chunk; for JSON, the end of the value.
 	Terminated bool
 	Error      string // type or code of an error that the answer carried, never its text
-	Text       string // first bytes of the answer's text, at most 512 (a title request's answer is the title)
+	// EventStream says that the answer was server-sent events, by its bytes or,
+	// where there were none, by its content type.
+	EventStream bool
+	// Unread says that the answer could not be read (a content coding that is
+	// unknown or broken, or neither events nor JSON). Terminated is then false
+	// without saying that the answer was cut.
+	Unread bool
+	Text   string // first bytes of the answer's text, at most 512 (a title request's answer is the title)
 }

@@ -1,0 +1,191 @@
+package stream
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// stringBytes reads the plain bytes of a string up to an escape, its end or
+// the end of p, and says how many bytes it took.
+func (t *tokens) stringBytes(p []byte, s sink) int {
+	i := 0
+	for i < len(p) && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' {
+		i++
+	}
+	if i > 0 {
+		t.flushHigh(s)
+		t.plain(p[:i], s)
+	}
+	if i == len(p) {
+		return i
+	}
+	t.flushPartial(s)
+	switch c := p[i]; c {
+	case '"':
+		t.flushHigh(s)
+		t.endString(s)
+	case '\\':
+		t.state = inEscape
+	default: // a control character must be escaped
+		t.state = failed
+	}
+	return i + 1
+}
+
+// plain passes on bytes that stand for themselves. Each byte that is not UTF-8
+// becomes U+FFFD, as encoding/json reads it.
+func (t *tokens) plain(p []byte, s sink) {
+	if t.partialN == 0 && utf8.Valid(p) {
+		t.text(p, s)
+		return
+	}
+	for t.partialN > 0 && len(p) > 0 {
+		t.partial[t.partialN] = p[0]
+		t.partialN++
+		p = p[1:]
+		t.shiftPartial(s, false)
+	}
+	for len(p) > 0 {
+		n := validPrefix(p)
+		if n > 0 {
+			t.text(p[:n], s)
+			p = p[n:]
+			continue
+		}
+		if !utf8.FullRune(p) {
+			t.partialN = copy(t.partial[:], p)
+			return
+		}
+		t.rune(utf8.RuneError, s)
+		p = p[1:]
+	}
+}
+
+// validPrefix is the length of the valid characters that p begins with.
+func validPrefix(p []byte) int {
+	n := 0
+	for n < len(p) {
+		r, size := utf8.DecodeRune(p[n:])
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+// shiftPartial passes on what has become clear of the bytes that waited; at
+// the end of a run of bytes, all of them.
+func (t *tokens) shiftPartial(s sink, end bool) {
+	for t.partialN > 0 && (end || utf8.FullRune(t.partial[:t.partialN])) {
+		r, n := utf8.DecodeRune(t.partial[:t.partialN])
+		t.partialN = copy(t.partial[:], t.partial[n:t.partialN])
+		t.rune(r, s)
+	}
+}
+
+func (t *tokens) flushPartial(s sink) { t.shiftPartial(s, true) }
+
+func (t *tokens) text(p []byte, s sink) {
+	if !t.isKey {
+		s.piece(p)
+		return
+	}
+	if t.keyLen <= keyBytes {
+		if t.keyLen+len(p) > keyBytes {
+			t.keyLen = keyBytes + 1
+			return
+		}
+		t.keyLen += copy(t.keyBuf[t.keyLen:], p)
+	}
+}
+
+func (t *tokens) endString(s sink) {
+	if t.isKey {
+		t.state = inColon
+		if t.keyLen > keyBytes {
+			s.key(nil)
+			return
+		}
+		s.key(t.keyBuf[:t.keyLen])
+		return
+	}
+	t.valueDone()
+	s.endString()
+}
+
+func (t *tokens) escape(c byte, s sink) {
+	t.state = inString
+	switch c {
+	case '"', '\\', '/':
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case 'n':
+		c = '\n'
+	case 'r':
+		c = '\r'
+	case 't':
+		c = '\t'
+	case 'u':
+		t.state, t.hexLeft, t.hex = inHex, 4, 0
+		return
+	default:
+		t.state = failed
+		return
+	}
+	t.flushHigh(s)
+	t.scratch[0] = c
+	t.text(t.scratch[:1], s)
+}
+
+func (t *tokens) hexDigit(c byte, s sink) {
+	var v byte
+	switch {
+	case '0' <= c && c <= '9':
+		v = c - '0'
+	case 'a' <= c && c <= 'f':
+		v = c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		v = c - 'A' + 10
+	default:
+		t.state = failed
+		return
+	}
+	t.hex = t.hex<<4 | rune(v)
+	if t.hexLeft--; t.hexLeft == 0 {
+		t.state = inString
+		t.codeUnit(t.hex, s)
+	}
+}
+
+// codeUnit joins the two halves of a surrogate pair; a half without the other
+// is U+FFFD, as encoding/json reads it.
+func (t *tokens) codeUnit(u rune, s sink) {
+	if t.high != 0 {
+		if pair := utf16.DecodeRune(t.high, u); pair != utf8.RuneError {
+			t.high = 0
+			t.rune(pair, s)
+			return
+		}
+		t.flushHigh(s)
+	}
+	if 0xD800 <= u && u < 0xDC00 {
+		t.high = u
+		return
+	}
+	t.rune(u, s) // a lone low half is written as U+FFFD by utf8.EncodeRune
+}
+
+func (t *tokens) flushHigh(s sink) {
+	if t.high != 0 {
+		t.high = 0
+		t.rune(utf8.RuneError, s)
+	}
+}
+
+func (t *tokens) rune(r rune, s sink) {
+	n := utf8.EncodeRune(t.scratch[:], r)
+	t.text(t.scratch[:n], s)
+}

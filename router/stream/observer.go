@@ -1,0 +1,278 @@
+package stream
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"agentop/agents/outline"
+)
+
+// Limits of what a Summary repeats of an answer. A longer model name or id is
+// left out, not cut: a cut one would be another's.
+const (
+	maxModel = 200
+	maxID    = 256
+	maxWord  = 64 // stop reasons and error codes
+)
+
+type form uint8
+
+const (
+	undecided form = iota // only white space so far
+	events
+	body
+	unreadable
+)
+
+// Observer reads one answer as it passes. It is not safe for concurrent use.
+// Its memory is bounded: some kilobytes, at most about two megabytes for an
+// answer made to be hard, however long the answer is.
+type Observer struct {
+	format  outline.Format
+	isSSE   bool // by its content type
+	newHash func() Hash
+
+	form  form
+	bom   int // bytes of a byte order mark that came
+	lines lines
+	w     *walker
+
+	sum      Summary
+	text     [headBytes]byte
+	textLen  int
+	textFull bool
+	mark     tally
+	noMark   bool // a limit was met, or the answer contradicts itself: it has no mark
+	usage    Usage
+	open     blocks
+	item     item
+	output   tally // Responses: the items that the last event repeated
+	anyItem  bool  // Responses: an item came in an event of its own
+	choices  choices
+	decoder  *decoder
+	finished bool
+}
+
+// New returns an Observer for an answer in format f with the given
+// Content-Type. The type only decides in doubt: an answer that begins with
+// "{" is read as JSON, one that begins as a field of an event stream does as
+// events. newHash makes the hashes of the reply mark.
+func New(f outline.Format, contentType string, newHash func() Hash) *Observer {
+	return &Observer{format: f, isSSE: IsEventStream(contentType), newHash: newHash}
+}
+
+// IsEventStream says whether a Content-Type is text/event-stream, whatever its
+// case, spaces and parameters.
+func IsEventStream(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// Write reads the next bytes of the answer; pieces may begin and end anywhere.
+// It never fails and keeps nothing of p.
+func (o *Observer) Write(p []byte) {
+	if o.finished {
+		return
+	}
+	if o.decoder != nil {
+		o.decoder.write(p)
+		return
+	}
+	o.read(p)
+}
+
+func (o *Observer) read(p []byte) {
+	if o.form == undecided {
+		p = o.decide(p)
+	}
+	switch o.form {
+	case events:
+		o.lines.write(p)
+	case body:
+		o.w.write(p)
+	}
+}
+
+// decide skips white space and a byte order mark, and tells by the first byte
+// after it what the answer is.
+func (o *Observer) decide(p []byte) []byte {
+	const mark = "\xEF\xBB\xBF"
+	for o.bom < len(mark) && len(p) > 0 && p[0] == mark[o.bom] {
+		o.bom++
+		p = p[1:]
+	}
+	p = bytes.TrimLeft(p, " \t\r\n")
+	if len(p) == 0 {
+		return nil
+	}
+	roots, known := formatRoots[o.format]
+	switch {
+	case !known:
+		o.form = unreadable
+	case p[0] == '{':
+		o.form = body
+		o.w = newWalker(roots.body, o.newHash, o.closed)
+	case o.isSSE || strings.IndexByte(":deir", p[0]) >= 0:
+		o.form = events
+		o.w = newWalker(roots.event, o.newHash, o.closed)
+		o.lines = lines{data: o.w.write, dispatch: o.endEvent}
+		o.open.newHash = o.newHash
+	default:
+		o.form = unreadable
+	}
+	return p
+}
+
+var formatRoots = map[outline.Format]struct{ event, body node }{
+	outline.Messages:        {messagesEvent, messagesBody},
+	outline.Responses:       {responsesEvent, responsesBody},
+	outline.ChatCompletions: {chatEvent, chatBody},
+}
+
+// endEvent applies an event that is whole. One that is not JSON is passed over.
+func (o *Observer) endEvent() {
+	defer o.w.restart()
+	if o.w.over {
+		o.noMark = true
+	}
+	if o.format == outline.ChatCompletions && o.lines.done() {
+		o.sum.Terminated = true
+		return
+	}
+	if o.w.whole() {
+		switch o.format {
+		case outline.Messages:
+			o.messagesEvent()
+		case outline.Responses:
+			o.responsesEvent()
+		case outline.ChatCompletions:
+			o.chatEvent()
+		}
+	}
+	o.resetEvent()
+}
+
+func (o *Observer) resetEvent() {
+	o.item, o.output = item{}, tally{}
+	o.choices.reset()
+}
+
+// closed is told of each object or array that ends at a node.
+func (o *Observer) closed(n node) {
+	switch n {
+	case messagesBlock:
+		o.messagesBlock()
+	case responsesPart:
+		o.responsesPart()
+	case responsesItem:
+		o.responsesItem()
+	case deltaCall, deltaLegacy:
+		o.chatDeltaCall()
+	case eventChoice:
+		o.chatEventChoice()
+	case chatPart:
+		o.chatPart()
+	case bodyCall, bodyLegacy:
+		o.chatBodyCall()
+	case bodyChoice:
+		o.chatBodyChoice()
+	}
+}
+
+// Summary ends the observation and says what is known. Later writes count for
+// nothing.
+func (o *Observer) Summary() Summary {
+	o.Close()
+	return o.sum
+}
+
+// Close ends the observation and frees what a decoder holds. It may be called
+// more than once, and must be called once (by Summary, or alone).
+func (o *Observer) Close() {
+	if o.finished {
+		return
+	}
+	if o.decoder != nil {
+		o.decoder.close()
+	}
+	o.finished = true
+	switch o.form {
+	case events:
+		o.lines.endEvent() // clients differ on an event that ends with the stream; it came whole
+		o.endEvents()
+	case body:
+		if o.w.whole() {
+			o.sum.Terminated = true
+			o.endBody()
+		} else {
+			o.sum.Unread = o.w.tok.state == failed
+			o.noMark = true
+		}
+		o.noMark = o.noMark || o.w.over
+	case unreadable:
+		o.sum.Unread = true
+	}
+	if o.decoder != nil && o.decoder.broken && !o.sum.Terminated {
+		o.sum.Unread, o.noMark = true, true
+	}
+	o.sum.EventStream = o.form == events || o.form == undecided && o.isSSE
+	o.sum.Usage = o.usageTotals()
+	o.sum.Text = string(o.text[:o.textLen])
+	if !o.noMark {
+		o.sum.Mark, o.sum.MarkBytes = o.mark.sum, o.mark.bytes
+	}
+}
+
+func (o *Observer) endEvents() {
+	switch o.format {
+	case outline.Messages:
+		if o.sum.Terminated && o.sum.Error == "" {
+			o.mark.add(o.open.finishAll()) // blocks that the server did not bother to close
+		}
+	case outline.ChatCompletions:
+		o.chatEnd()
+	}
+}
+
+func (o *Observer) endBody() {
+	switch o.format {
+	case outline.Messages:
+		o.fail(messagesErrorFirst)
+	case outline.Responses:
+		o.mark = o.output
+		o.responsesAnswer()
+	case outline.ChatCompletions:
+		o.fail(codeFirst)
+	}
+	o.answerHead()
+}
+
+// answerHead takes what an answer says of itself.
+func (o *Observer) answerHead() {
+	o.word(&o.sum.StopReason, stopReason, maxWord)
+	o.word(&o.sum.Model, model, maxModel)
+	o.takeUsage()
+}
+
+// word copies a captured value to dst, unless it is empty or too long.
+func (o *Observer) word(dst *string, n node, limit int) {
+	if p := o.w.bytes(n); len(p) > 0 && len(p) <= limit && string(p) != *dst {
+		*dst = string(p)
+	}
+}
+
+// addText appends to the answer's first text, whole characters only.
+func (o *Observer) addText(p []byte) {
+	room := headBytes - o.textLen
+	if o.textFull || len(p) == 0 {
+		return
+	}
+	if len(p) > room {
+		for room > 0 && !utf8.RuneStart(p[room]) {
+			room--
+		}
+		p, o.textFull = p[:room], true
+	}
+	o.textLen += copy(o.text[o.textLen:], p)
+}
