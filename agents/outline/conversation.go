@@ -106,7 +106,7 @@ func (s *scanner) messages() {
 	o := s.o
 	s.last, s.user, s.leading, s.answer, s.carried = message{}, false, true, tally{}, 0
 	o.Count, o.History, o.Signed = 0, false, false
-	o.FirstUser, o.LastUser, o.AfterUser = o.FirstUser[:0], o.LastUser[:0], o.AfterUser[:0]
+	o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser = o.FirstUser[:0], o.PriorUser[:0], o.LastUser[:0], o.AfterUser[:0]
 	if o.Format == ChatCompletions {
 		o.System = o.System[:0]
 	}
@@ -189,7 +189,7 @@ func (s *scanner) endMessage(m *message) {
 			o.FirstUser = append(o.FirstUser[:0], o.texts...)
 		}
 		s.user = true
-		o.LastUser = append(o.LastUser[:0], o.texts...)
+		o.PriorUser, o.LastUser = o.LastUser, append(o.PriorUser[:0], o.texts...)
 		o.AfterUser = o.AfterUser[:0]
 	case assistant:
 		o.History = true

@@ -73,6 +73,7 @@ type Outline struct {
 	LastRole     string // role of the last message, or its type for an item without a role
 	LastType     string // Responses: type of the last input item
 	FirstUser    []Text // texts of the first user message
+	PriorUser    []Text // texts of the user message before the last one; none if there is but one
 	LastUser     []Text // texts of the last user message
 	AfterUser    []Text // texts of system messages that follow the last user message
 	Signed       bool   // signed thinking or encrypted reasoning is in the history

@@ -44,6 +44,7 @@ func (o *Outline) reset(f Format) {
 		ModelSpans: o.ModelSpans[:0],
 		System:     o.System[:0],
 		FirstUser:  o.FirstUser[:0],
+		PriorUser:  o.PriorUser[:0],
 		LastUser:   o.LastUser[:0],
 		AfterUser:  o.AfterUser[:0],
 		Replies:    o.Replies[:0],
@@ -264,7 +265,7 @@ func (s *scanner) finish() {
 	if o.Format != Responses {
 		o.LastType = ""
 	}
-	for _, texts := range [...][]Text{o.System, o.FirstUser, o.LastUser, o.AfterUser} {
+	for _, texts := range [...][]Text{o.System, o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser} {
 		for i := range texts {
 			texts[i].Head = o.head(s.b[texts[i].Raw.From:texts[i].Raw.To])
 		}
