@@ -5,7 +5,7 @@ import "agentop/agents"
 // Decision is what the rules say of one request. Exactly one of Wait, Refusal
 // and Server is set. Decisions are comparable.
 type Decision struct {
-	Wait    Wait    // ask again when this is over; Turn alone is set besides
+	Wait    Wait    // ask again when this is over; no rule has decided yet
 	Refusal Refusal // Kind is RefusedNot unless agentop must answer with an error
 	Server  string  // a server's name (a pool's, not a member's) or Own
 	Pin     PinOutcome

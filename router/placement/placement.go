@@ -121,7 +121,7 @@ func (p placing) mainTurn() Decision {
 	// Half an index hides the second claimant of an ambiguous key, so b to e
 	// wait for all of it, and no rule below may pin what they would place.
 	if !p.k.Ready() {
-		return Decision{Wait: WaitIndex, Turn: p.q.Turn}
+		return p.wait(WaitIndex)
 	}
 	if f, ok := p.history(); ok { // 2b to 2e
 		return p.follow(f)
@@ -177,10 +177,10 @@ func (p placing) unknown() Decision {
 // any, and leaves every pin as it is.
 func (p placing) sideRequest() Decision {
 	side := func(rule Rule) Decision {
-		return Decision{Rule: rule, Session: p.q.Session, Turn: agents.Side}
+		return Decision{Rule: rule, Pin: PinNone, Session: p.q.Session, Turn: agents.Side}
 	}
 	if !p.k.Ready() && (p.q.Response != "" || len(p.q.Marks) > 0) {
-		return Decision{Wait: WaitIndex, Turn: agents.Side}
+		return p.wait(WaitIndex)
 	}
 	if server, ok := p.ownReplies(); ok { // 6, own replies
 		return p.at(server, side(Rule6Reply))
@@ -189,10 +189,10 @@ func (p placing) sideRequest() Decision {
 		return p.at(server, side(Rule6Session))
 	}
 	if !p.k.Ready() && (p.q.Session != "" || p.q.Parent != "") {
-		return Decision{Wait: WaitIndex, Turn: agents.Side}
+		return p.wait(WaitIndex)
 	}
 	if p.beforeOpening() {
-		return Decision{Wait: WaitOpening, Session: p.q.Session, Turn: agents.Side}
+		return p.wait(WaitOpening)
 	}
 	if server, ok := p.home(p.q.Parent); ok { // 6, parent
 		d := side(Rule6Parent)
@@ -216,14 +216,14 @@ func (p placing) beforeOpening() bool {
 
 // notInference places model lists, token counts, files and what nobody reads.
 func (p placing) notInference() Decision {
-	d := Decision{Session: p.q.Session, Turn: agents.NotInference}
+	d := Decision{Pin: PinNone, Session: p.q.Session, Turn: agents.NotInference}
 	if server, ok := p.home(p.q.Session); ok {
 		d.Rule = NotInferenceSession
 		return p.at(server, d)
 	}
 	counts := p.q.Kind == agents.KindCount
 	if !p.k.Ready() && (p.q.Session != "" || counts && p.hasHistory()) {
-		return Decision{Wait: WaitIndex, Turn: agents.NotInference}
+		return p.wait(WaitIndex)
 	}
 	if counts {
 		if f, ok := p.history(); ok {
@@ -238,6 +238,10 @@ func (p placing) notInference() Decision {
 	}
 	d.Rule = NotInferenceServer
 	return p.at(p.c.Server, d)
+}
+
+func (p placing) wait(w Wait) Decision {
+	return Decision{Wait: w, Pin: PinNone, Session: p.q.Session, Turn: p.q.Turn}
 }
 
 // own sends the request to the agent's own upstream, or by rule 7.
