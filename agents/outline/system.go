@@ -40,8 +40,7 @@ func (s *scanner) systemString(comma, from int) uint64 {
 	if line.To == raw.To && line.To > line.From {
 		return 0
 	}
-	raw.From = max(raw.From, line.To)
-	h, _ := s.hash(raw, escaped)
+	h, _ := s.hash(s.after(line, raw, escaped))
 	return h
 }
 
@@ -115,7 +114,7 @@ func (s *scanner) systemBlock(comma int) uint64 {
 		if s.o.Billing == (Span{}) {
 			s.o.Billing = line
 		}
-		raw.From = line.To
+		raw, escaped = s.after(line, raw, escaped)
 	}
 	h, _ := s.hash(raw, escaped)
 	return sum + h
@@ -145,6 +144,14 @@ func (s *scanner) billingLine(raw Span) Span {
 		}
 	}
 	return raw
+}
+
+// after is what follows a billing line in its text.
+func (s *scanner) after(line, raw Span, escaped bool) (Span, bool) {
+	if line.To == line.From {
+		return raw, escaped
+	}
+	return Span{line.To, raw.To}, bytes.IndexByte(s.b[line.To:raw.To], '\\') >= 0
 }
 
 // cut is the span to remove so that what stands at member leaves its object or

@@ -36,7 +36,7 @@ func (s *scanner) value() uint64 {
 
 func (s *scanner) object() uint64 {
 	var sum uint64
-	hidden := false
+	hidden, counted := false, s.counted
 	for s.open(); s.more('}'); {
 		switch string(s.key()) {
 		case "type":
@@ -48,6 +48,7 @@ func (s *scanner) object() uint64 {
 		}
 	}
 	if hidden {
+		s.counted = counted
 		return 0
 	}
 	return sum

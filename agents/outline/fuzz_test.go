@@ -1,0 +1,54 @@
+package outline
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+)
+
+// FuzzScan holds Scan equal to the reference on anything, and so also its
+// verdict on what is JSON to that of encoding/json.
+func FuzzScan(f *testing.F) {
+	for _, c := range verdicts {
+		f.Add(byte(1), []byte(c.body))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 40 {
+		f.Add(byte(i), randomBody(r))
+	}
+	var o Outline
+	f.Fuzz(func(t *testing.T, format byte, body []byte) {
+		if len(body) > 1<<16 {
+			return
+		}
+		check(t, &o, formats[format%4], body)
+	})
+}
+
+// FuzzDecode holds Decode equal to encoding/json, whole and in small pieces.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{"", "a", `\n\t\"\\\/\b\f\r`, `\u0041\u00e9\u20ac\ud83d\ude00`, `\ud83d`, `\ude00\ud83d\u0041`,
+		"\xff\xc3\xa9\xe2\x82", "é€😀", `plain text, then \u000a and more than eight bytes`} {
+		f.Add([]byte(s), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, size uint8) {
+		if !json.Valid([]byte(`"` + string(raw) + `"`)) {
+			return
+		}
+		want := decoded(raw)
+		for _, n := range []int{4 + int(size), maxDecoded(len(raw)) + 4} {
+			got, dst := "", make([]byte, n)
+			for rest := raw; len(rest) > 0; {
+				w, r := Decode(dst, rest)
+				if w == 0 || r == 0 {
+					t.Fatalf("%q: no progress at %q with %d bytes", raw, rest, n)
+				}
+				got += string(dst[:w])
+				rest = rest[r:]
+			}
+			if got != want {
+				t.Fatalf("%q by %d bytes: got %q, want %q", raw, n, got, want)
+			}
+		}
+	})
+}
