@@ -1,0 +1,62 @@
+package plain
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestText(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "fix the parser", "fix the parser"},
+		{"empty", "", ""},
+		{"wide, combining and joined", "日本語 e\u0301 👩\u200d💻 שלום", "日本語 e\u0301 👩\u200d💻 שלום"},
+		{"clipboard", "a\x1b]52;c;ZXZpbA==\x07b", "a␛]52;c;ZXZpbA==␇b"},
+		{"clear", "\x1b[2J\x1b[H", "␛[2J␛[H"},
+		{"link", "\x1b]8;;http://x\x1b\\t", "␛]8;;http://x␛\\t"},
+		{"lines and tabs", "a\r\nb\tc", "a␍␊b␉c"},
+		{"unfinished", "x\x1b]", "x␛]"},
+		{"delete and backspace", "a\x7f\bb\x00", "a␡␈b␀"},
+		{"C1", "a\u009b2Jb", "a\ufffd2Jb"},
+		{"bad bytes", "a\x9b\xffb", "a\ufffd\ufffdb"},
+		{"cut rune", "a\xe2\x82", "a\ufffd\ufffd"},
+		{"a real replacement character", "a\ufffdb", "a\ufffdb"},
+		{"override", "a\u202eb\u2066c\u2028d", "a\ufffdb\ufffdc\ufffdd"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Text(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLines(t *testing.T) {
+	if got, want := Lines("a\x1b\nb\r\n"), "a␛\nb␍\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"", "a\x1b]52;c;x\x07", "\xff\x80é\u009b", strings.Repeat("日", 100)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Text(s)
+		if !utf8.ValidString(got) {
+			t.Errorf("%q: %q is not UTF-8", s, got)
+		}
+		for _, r := range got {
+			if r < 0x20 || r >= 0x7f && r < 0xa0 {
+				t.Errorf("%q: %U is left", s, r)
+			}
+		}
+		if utf8.RuneCountInString(got) != utf8.RuneCountInString(s) {
+			t.Errorf("%q: %q has another number of characters", s, got)
+		}
+		if Text(got) != got {
+			t.Errorf("%q: not stable", s)
+		}
+	})
+}
