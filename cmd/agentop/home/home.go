@@ -21,17 +21,17 @@ const (
 	FileMode fs.FileMode = 0o600
 )
 
-// Dir is the absolute path of a home directory, which need not exist.
-type Dir string
+// Home is the absolute path of a home directory, which need not exist.
+type Home string
 
 // Find gives $AGENTOP_HOME, else ~/.agentop.
-func Find(getenv func(string) string) (Dir, error) {
+func Find(getenv func(string) string) (Home, error) {
 	if dir := getenv(EnvName); dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
 			return "", fmt.Errorf("%s=%q: %w", EnvName, dir, err)
 		}
-		return Dir(abs), nil
+		return Home(abs), nil
 	}
 	user := getenv("HOME")
 	if user == "" {
@@ -40,56 +40,56 @@ func Find(getenv func(string) string) (Dir, error) {
 			return "", fmt.Errorf("no home directory, and %s is not set: %w", EnvName, err)
 		}
 	}
-	return Dir(filepath.Join(user, ".agentop")), nil
+	return Home(filepath.Join(user, ".agentop")), nil
 }
 
 // String is the path.
-func (d Dir) String() string { return string(d) }
+func (h Home) String() string { return string(h) }
 
 // Config is the path of config.yaml.
-func (d Dir) Config() string { return d.in("config.yaml") }
+func (h Home) Config() string { return h.in("config.yaml") }
 
 // Keys is the path of the typed keys.
-func (d Dir) Keys() string { return d.in("keys.json") }
+func (h Home) Keys() string { return h.in("keys.json") }
 
 // Pins is the path of the pins.
-func (d Dir) Pins() string { return d.in("pins.json") }
+func (h Home) Pins() string { return h.in("pins.json") }
 
-// Log is the directory of the request log and the proxy's log.
-func (d Dir) Log() string { return d.in("log") }
+// LogDir is the directory of the request log and the proxy's log.
+func (h Home) LogDir() string { return h.in("log") }
 
 // ProxyLog is the path of the proxy's own log.
-func (d Dir) ProxyLog() string { return filepath.Join(d.Log(), "proxy.log") }
+func (h Home) ProxyLog() string { return filepath.Join(h.LogDir(), "proxy.log") }
 
 // Socket is the path of the control socket.
-func (d Dir) Socket() string { return d.in(control.SocketName) }
+func (h Home) Socket() string { return h.in(control.SocketName) }
 
-// Agents is the directory of what `agent enable` changed.
-func (d Dir) Agents() string { return d.in("agents") }
+// AgentsDir is the directory of what `agent enable` changed.
+func (h Home) AgentsDir() string { return h.in("agents") }
 
-func (d Dir) in(name string) string { return filepath.Join(string(d), name) }
+func (h Home) in(name string) string { return filepath.Join(string(h), name) }
 
-// Create makes the directory for this user alone, or makes sure that the one
-// that is there is. narrowed says that others could enter it until now. A
-// directory that belongs to another account is an error.
-func (d Dir) Create() (narrowed bool, err error) {
-	if err := os.MkdirAll(string(d), DirMode); err != nil {
-		return false, fmt.Errorf("make the home directory: %w", err)
+// Create makes the directory for this user alone, or closes the one that is
+// there to others; Check before it tells whether it was open. A directory that
+// belongs to another account is an error.
+func (h Home) Create() error {
+	if err := os.MkdirAll(string(h), DirMode); err != nil {
+		return fmt.Errorf("make the home directory: %w", err)
 	}
-	info, err := os.Stat(string(d))
+	info, err := os.Stat(string(h))
 	if err != nil {
-		return false, fmt.Errorf("look at the home directory: %w", err)
+		return fmt.Errorf("look at the home directory: %w", err)
 	}
 	if owner := owner(info); owner >= 0 && owner != os.Getuid() {
-		return false, fmt.Errorf("%q belongs to another account (uid %d)", d, owner)
+		return fmt.Errorf("%q belongs to another account (uid %d)", h, owner)
 	}
 	if info.Mode().Perm()&^DirMode == 0 {
-		return false, nil
+		return nil
 	}
-	if err := os.Chmod(string(d), DirMode); err != nil {
-		return false, fmt.Errorf("close the home directory to others: %w", err)
+	if err := os.Chmod(string(h), DirMode); err != nil {
+		return fmt.Errorf("close the home directory to others: %w", err)
 	}
-	return true, nil
+	return nil
 }
 
 // Wide is a file or directory that others may read, write or enter.
@@ -106,9 +106,9 @@ func (w Wide) String() string {
 
 // Check lists what in the home directory is open to others, without changing
 // it. What does not exist is no finding.
-func (d Dir) Check() ([]Wide, error) {
+func (h Home) Check() ([]Wide, error) {
 	var wide []Wide
-	err := filepath.WalkDir(string(d), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(string(h), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // removed while we looked
 		}
@@ -132,7 +132,7 @@ func (d Dir) Check() ([]Wide, error) {
 		return nil
 	})
 	if err != nil {
-		return wide, fmt.Errorf("check the modes in %q: %w", d, err)
+		return wide, fmt.Errorf("check the modes in %q: %w", h, err)
 	}
 	return wide, nil
 }

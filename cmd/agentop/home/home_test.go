@@ -18,11 +18,11 @@ func TestFind(t *testing.T) {
 	tests := []struct {
 		name string
 		env  map[string]string
-		want Dir
+		want Home
 	}{
 		{"named", map[string]string{"AGENTOP_HOME": "/x/y", "HOME": "/home/u"}, "/x/y"},
 		{"named with a slash at its end", map[string]string{"AGENTOP_HOME": "/x/y/"}, "/x/y"},
-		{"relative", map[string]string{"AGENTOP_HOME": "x"}, Dir(filepath.Join(cwd, "x"))},
+		{"relative", map[string]string{"AGENTOP_HOME": "x"}, Home(filepath.Join(cwd, "x"))},
 		{"usual", map[string]string{"HOME": "/home/u"}, "/home/u/.agentop"},
 	}
 	for _, tt := range tests {
@@ -36,8 +36,8 @@ func TestFind(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	d := Dir("/h")
-	got := []string{d.String(), d.Config(), d.Keys(), d.Pins(), d.Log(), d.ProxyLog(), d.Socket(), d.Agents()}
+	d := Home("/h")
+	got := []string{d.String(), d.Config(), d.Keys(), d.Pins(), d.LogDir(), d.ProxyLog(), d.Socket(), d.AgentsDir()}
 	want := []string{"/h", "/h/config.yaml", "/h/keys.json", "/h/pins.json", "/h/log", "/h/log/proxy.log", "/h/agentop.sock", "/h/agents"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -48,7 +48,7 @@ func TestCreate(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
 	base := t.TempDir()
-	mode := func(d Dir) fs.FileMode {
+	mode := func(d Home) fs.FileMode {
 		info, err := os.Stat(d.String())
 		if err != nil {
 			t.Fatal(err)
@@ -56,29 +56,32 @@ func TestCreate(t *testing.T) {
 		return info.Mode().Perm()
 	}
 	t.Run("new, with parents", func(t *testing.T) {
-		d := Dir(filepath.Join(base, "a", "b"))
-		if narrowed, err := d.Create(); narrowed || err != nil || mode(d) != 0o700 {
-			t.Errorf("got %t, %v, mode %o", narrowed, err, mode(d))
+		d := Home(filepath.Join(base, "a", "b"))
+		if err := d.Create(); err != nil || mode(d) != 0o700 {
+			t.Errorf("got %v, mode %o", err, mode(d))
 		}
-		if narrowed, err := d.Create(); narrowed || err != nil {
-			t.Errorf("again: got %t, %v", narrowed, err)
+		if err := d.Create(); err != nil {
+			t.Errorf("again: got %v", err)
 		}
 	})
 	t.Run("open to others", func(t *testing.T) {
-		d := Dir(filepath.Join(base, "wide"))
+		d := Home(filepath.Join(base, "wide"))
 		if err := os.Mkdir(d.String(), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if narrowed, err := d.Create(); !narrowed || err != nil || mode(d) != 0o700 {
-			t.Errorf("got %t, %v, mode %o", narrowed, err, mode(d))
+		if wide, err := d.Check(); len(wide) != 1 || err != nil {
+			t.Errorf("before: got %v, %v", wide, err)
+		}
+		if err := d.Create(); err != nil || mode(d) != 0o700 {
+			t.Errorf("got %v, mode %o", err, mode(d))
 		}
 	})
 	t.Run("a file in its place", func(t *testing.T) {
-		d := Dir(filepath.Join(base, "file"))
+		d := Home(filepath.Join(base, "file"))
 		if err := os.WriteFile(d.String(), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Create(); err == nil {
+		if err := d.Create(); err == nil {
 			t.Error("got no error")
 		}
 	})
@@ -90,12 +93,12 @@ func TestCreate(t *testing.T) {
 			if err := os.Chown(filepath.Join(base, "alien"), 12345, 12345); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Dir(filepath.Join(base, "alien")).Create(); err == nil || !strings.Contains(err.Error(), "12345") {
+			if err := Home(filepath.Join(base, "alien")).Create(); err == nil || !strings.Contains(err.Error(), "12345") {
 				t.Errorf("got %v", err)
 			}
 			return
 		}
-		if _, err := Dir("/").Create(); err == nil || !strings.Contains(err.Error(), "another account") {
+		if err := Home("/").Create(); err == nil || !strings.Contains(err.Error(), "another account") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -103,14 +106,14 @@ func TestCreate(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	base := t.TempDir()
-	d := Dir(filepath.Join(base, "h"))
+	d := Home(filepath.Join(base, "h"))
 	if wide, err := d.Check(); wide != nil || err != nil {
 		t.Errorf("no home: got %v, %v", wide, err)
 	}
-	if _, err := d.Create(); err != nil {
+	if err := d.Create(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(d.Log(), 0o700); err != nil {
+	if err := os.Mkdir(d.LogDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	target := filepath.Join(base, "dotfiles.yaml")
