@@ -57,7 +57,7 @@ func claudeTurn(r Request) (Turn, Kind) {
 	case class == "" && (claudeOneShot(o) || claudeReplay(o)):
 		return Side, claudeSideKind(class, o)
 	}
-	return mainTurn(o.History ||
+	return mainTurn(hasHistory(o) ||
 		r.Header.Get("X-Claude-Code-Context-Compacted") != "" ||
 		begins(o.FirstUser, "This session is being continued"))
 }

@@ -89,7 +89,7 @@ func codexTurn(r Request, meta turnMetadata, odd bool) (Turn, Kind) {
 	case meta.ThreadSource != nil && source != "user", meta.RequestKind != nil && kind != "turn", odd:
 		return Side, KindHelper
 	}
-	if began := o.History || o.PreviousResponseID != "" || codexBegan(r, meta); began {
+	if hasHistory(o) || codexBegan(r, meta) {
 		return mainTurn(true)
 	}
 	if !o.Stream || unexplainedThread(r, meta) {
@@ -110,7 +110,7 @@ func codexBegan(r Request, meta turnMetadata) bool {
 	return meta.WindowNumber != nil && *meta.WindowNumber > 0 ||
 		window != "" && !strings.HasSuffix(window, ":0") ||
 		meta.HistoryInitialization != nil && how != "new" && how != "cleared" ||
-		begins(r.Outline.FirstUser, summary) || begins(r.Outline.LastUser, summary)
+		begins(r.Outline.FirstUser, summary) || begins(r.Outline.PriorUser, summary) || begins(r.Outline.LastUser, summary)
 }
 
 // unexplainedThread tells a thread inside another's session that Codex does

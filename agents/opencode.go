@@ -34,7 +34,7 @@ func openCodeTurn(r Request) (Turn, Kind) {
 			return Side, KindHelper
 		}
 	}
-	return mainTurn(o.History || o.PreviousResponseID != "")
+	return mainTurn(hasHistory(o))
 }
 
 // says tells whether a system text has words among its first 80 bytes.

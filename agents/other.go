@@ -20,7 +20,7 @@ func otherTurn(r Request, statesSession bool) (Turn, Kind) {
 		return Side, KindSubagent
 	case class != "" && class != "main":
 		return Side, KindHelper
-	case o.History, o.PreviousResponseID != "":
+	case hasHistory(o):
 		return mainTurn(true)
 	case o.Tools == 0 && !o.Stream && statesSession:
 		return Side, KindHelper

@@ -105,6 +105,11 @@ func mainTurn(began bool) (Turn, Kind) {
 	return Opening, KindMain
 }
 
+// hasHistory tells a request that repeats or names an earlier answer.
+func hasHistory(o *outline.Outline) bool {
+	return o.History || o.PreviousResponseID != ""
+}
+
 // isSubagent tells the marks of a subagent that stand in headers. They are
 // heeded whoever the agent is: no main conversation carries one.
 func isSubagent(r Request) bool {
