@@ -101,20 +101,17 @@ func (p placing) replies() (found, bool) {
 	return p.byMark()
 }
 
-// ownReplies is the place of the side request's own earlier replies. What it
-// replays of a conversation is not its own: that conversation may have moved
-// or have been left behind, and the session's place comes first.
-func (p placing) ownReplies() (string, bool) {
-	f, ok := p.replies()
-	if !ok {
-		return "", false
-	}
+// bySide says whether a side request got the reply, which makes it the asking
+// side request's own. What it replays of a conversation is not its own: that
+// conversation may have moved or have been left behind, and the place of the
+// session comes first.
+func (f found) bySide() bool {
 	for _, o := range f.owners {
 		if o.Conversation.Session == "" {
-			return f.place, true
+			return true
 		}
 	}
-	return "", false
+	return false
 }
 
 func (p placing) byResponse() (found, bool) { // 2b

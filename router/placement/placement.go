@@ -182,8 +182,9 @@ func (p placing) sideRequest() Decision {
 	if !p.k.Ready() && (p.q.Response != "" || len(p.q.Marks) > 0) {
 		return p.wait(WaitIndex)
 	}
-	if server, ok := p.ownReplies(); ok { // 6, own replies
-		return p.at(server, side(Rule6Reply))
+	replies, replied := p.replies()
+	if replied && replies.bySide() { // 6, own replies
+		return p.at(replies.place, side(Rule6Reply))
 	}
 	if server, ok := p.home(p.q.Session); ok { // 6, session
 		return p.at(server, side(Rule6Session))
@@ -199,10 +200,10 @@ func (p placing) sideRequest() Decision {
 		d.From = Conversation{p.q.Agent, p.q.Parent}
 		return p.at(server, d)
 	}
-	if f, ok := p.replies(); ok { // 6, somebody else's history
+	if replied { // 6, a conversation's replies
 		d := side(Rule6History)
-		d.From = f.owners[0].Conversation
-		return p.at(f.place, d)
+		d.From = replies.owners[0].Conversation
+		return p.at(replies.place, d)
 	}
 	return p.own(side(Rule6Own))
 }
