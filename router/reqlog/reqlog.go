@@ -21,8 +21,34 @@ const (
 	KindKeep   Kind = "keep"   // a live conversation's last place, carried over by rotation
 )
 
+// Pin says how a turn came to its pin, as Line.Pin holds it.
+const (
+	PinNew      = "new"
+	PinKept     = "kept"
+	PinFollowed = "followed"
+	PinRestored = "restored"
+	PinNone     = "none"
+)
+
+// Turn says what a request was, as Line.Turn holds it.
+const (
+	TurnOpening      = "opening"
+	TurnContinuation = "continuation"
+	TurnSide         = "side"
+	TurnNone         = "none"
+)
+
+// Refused stands where a server's name would: agentop itself answered.
+const Refused = "-"
+
 // Line is one line of the log. Fields that are zero are left out. Numbers of
 // tokens and bytes are counts; times are milliseconds.
+//
+// Time decides between lines that disagree (the later one wins), so it is the
+// moment at which what the line says became true: for a turn its arrival, not
+// its end, since a conversation may be moved or forgotten while a turn of it is
+// still on its way; for a pin, a move or a forget the moment it was made. It is
+// kept in microseconds, UTC.
 type Line struct {
 	Time    time.Time `json:"t"`
 	Kind    Kind      `json:"k"`
@@ -56,4 +82,34 @@ type Line struct {
 	Key       string   `json:"key,omitempty"`  // full input's prefix key, 16 hex digits (main turns)
 	Mark      string   `json:"mark,omitempty"` // reply mark, 16 hex digits
 	Responses []string `json:"resp,omitempty"` // response id that was passed on
+
+	Turns  int       `json:"turns,omitempty"` // KindKeep alone: main turns up to this line
+	Opened time.Time `json:"opened,omitzero"` // KindKeep alone: the conversation's first turn
+}
+
+// Main reports whether the line is about a conversation's own line of turns:
+// the only lines that say where a conversation is.
+func (l *Line) Main() bool {
+	switch l.Kind {
+	case KindPin, KindMove, KindKeep:
+		return true
+	case KindTurn:
+		return l.Turn == TurnOpening || l.Turn == TurnContinuation
+	}
+	return false
+}
+
+// Hex writes a key or a mark as a line holds it, and nothing for zero, which
+// stands for none.
+func Hex(v uint64) string {
+	if v == 0 {
+		return ""
+	}
+	return string(appendHex(nil, v))
+}
+
+// ParseHex reads a key or mark of a line; zero if it is none.
+func ParseHex(s string) uint64 {
+	v, _ := parseHex(s)
+	return v
 }

@@ -1,0 +1,402 @@
+package reqlog
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+)
+
+// raw is a line taken apart: strings point into the line, or into memory of
+// their own where they held escapes. It is used again for the next line.
+type raw struct {
+	at     int64 // microseconds since 1970
+	opened int64
+	str    [numStrings][]byte
+	num    [numInts]int64
+	resp   [][]byte
+}
+
+const (
+	sKind = iota
+	sID
+	sAgent
+	sSession
+	sTurn
+	sSide
+	sPin
+	sServer
+	sWhy
+	sFormat
+	sMethod
+	sPath
+	sAsked
+	sSent
+	sCut
+	sError
+	sKey
+	sMark
+	numStrings
+)
+
+const (
+	nStatus = iota
+	nIn
+	nCached
+	nCacheWrite
+	nOut
+	nBytesIn
+	nBytesOut
+	nFirstMS
+	nTotalMS
+	nTurns
+	numInts
+)
+
+// Fields that are neither a string nor a number.
+const (
+	fUnknown = -1 - iota
+	fTime
+	fOpened
+	fResp
+)
+
+// field finds a name: the index of a string, numStrings + that of a number, or
+// a negative constant.
+func field(name []byte) int {
+	switch string(name) {
+	case "t":
+		return fTime
+	case "k":
+		return sKind
+	case "id":
+		return sID
+	case "agent":
+		return sAgent
+	case "session":
+		return sSession
+	case "turn":
+		return sTurn
+	case "side":
+		return sSide
+	case "pin":
+		return sPin
+	case "server":
+		return sServer
+	case "why":
+		return sWhy
+	case "format":
+		return sFormat
+	case "method":
+		return sMethod
+	case "path":
+		return sPath
+	case "asked":
+		return sAsked
+	case "sent":
+		return sSent
+	case "cut":
+		return sCut
+	case "error":
+		return sError
+	case "key":
+		return sKey
+	case "mark":
+		return sMark
+	case "resp":
+		return fResp
+	case "opened":
+		return fOpened
+	}
+	return intField(name)
+}
+
+func intField(name []byte) int {
+	n := -1
+	switch string(name) {
+	case "status":
+		n = nStatus
+	case "in":
+		n = nIn
+	case "cached":
+		n = nCached
+	case "cache_write":
+		n = nCacheWrite
+	case "out":
+		n = nOut
+	case "bytes_in":
+		n = nBytesIn
+	case "bytes_out":
+		n = nBytesOut
+	case "first_ms":
+		n = nFirstMS
+	case "total_ms":
+		n = nTotalMS
+	case "turns":
+		n = nTurns
+	default:
+		return fUnknown
+	}
+	return numStrings + n
+}
+
+// parse reads a line of the form that appendLine writes, with the fields in
+// any order. It refuses everything else, also valid JSON with spaces, unknown
+// fields or unusual numbers: that is left to encoding/json, which reads what
+// parse accepts in the same way.
+func (r *raw) parse(b []byte) bool {
+	*r = raw{resp: r.resp[:0]}
+	p := parser{b: b}
+	if !p.eat('{') {
+		return false
+	}
+	for {
+		name, ok := p.quoted()
+		if !ok || !p.eat(':') || !r.value(&p, field(name)) {
+			return false
+		}
+		if p.eat(',') {
+			continue
+		}
+		return p.eat('}') && p.i == len(b)
+	}
+}
+
+// value reads the value of one field.
+func (r *raw) value(p *parser, f int) (ok bool) {
+	switch {
+	case f == fTime:
+		r.at, ok = p.time()
+	case f == fOpened:
+		r.opened, ok = p.time()
+	case f == fResp:
+		ok = r.responses(p)
+	case f == fUnknown:
+		return false
+	case f < numStrings:
+		r.str[f], ok = p.quoted()
+	default:
+		r.num[f-numStrings], ok = p.int()
+	}
+	return ok
+}
+
+func (r *raw) responses(p *parser) bool {
+	r.resp = r.resp[:0]
+	if !p.eat('[') {
+		return false
+	}
+	for {
+		s, ok := p.quoted()
+		if !ok {
+			return false
+		}
+		r.resp = append(r.resp, s)
+		if p.eat(',') {
+			continue
+		}
+		return p.eat(']')
+	}
+}
+
+type parser struct {
+	b []byte
+	i int
+}
+
+func (p *parser) eat(c byte) bool {
+	if p.i < len(p.b) && p.b[p.i] == c {
+		p.i++
+		return true
+	}
+	return false
+}
+
+// int reads a number without fraction or exponent that surely fits.
+func (p *parser) int() (v int64, ok bool) {
+	negative := p.eat('-')
+	from := p.i
+	for p.i < len(p.b) && p.b[p.i]-'0' < 10 {
+		v = v*10 + int64(p.b[p.i]-'0')
+		p.i++
+	}
+	n := p.i - from
+	if n == 0 || n > 18 || n > 1 && p.b[from] == '0' {
+		return 0, false
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
+// quoted reads a string.
+func (p *parser) quoted() ([]byte, bool) {
+	if !p.eat('"') {
+		return nil, false
+	}
+	from, ascii := p.i, true
+	for ; p.i < len(p.b); p.i++ {
+		switch c := p.b[p.i]; {
+		case c == '"':
+			s := p.b[from:p.i]
+			p.i++
+			return s, ascii || utf8.Valid(s)
+		case c == '\\':
+			return p.escaped(from)
+		case c < ' ':
+			return nil, false
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return nil, false
+}
+
+// escaped reads on in a string that holds a backslash.
+func (p *parser) escaped(from int) ([]byte, bool) {
+	out := append([]byte(nil), p.b[from:p.i]...)
+	for p.i < len(p.b) {
+		c := p.b[p.i]
+		p.i++
+		switch {
+		case c == '"':
+			return out, utf8.Valid(out)
+		case c < ' ':
+			return nil, false
+		case c != '\\':
+			out = append(out, c)
+			continue
+		}
+		r, ok := p.escape()
+		if !ok {
+			return nil, false
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return nil, false
+}
+
+// escape reads what follows a backslash; halves of surrogate pairs are left to
+// encoding/json.
+func (p *parser) escape() (rune, bool) {
+	if p.i >= len(p.b) {
+		return 0, false
+	}
+	c := p.b[p.i]
+	p.i++
+	switch c {
+	case '"', '\\', '/':
+		return rune(c), true
+	case 'b':
+		return '\b', true
+	case 'f':
+		return '\f', true
+	case 'n':
+		return '\n', true
+	case 'r':
+		return '\r', true
+	case 't':
+		return '\t', true
+	case 'u':
+		return p.unicode()
+	}
+	return 0, false
+}
+
+func (p *parser) unicode() (r rune, ok bool) {
+	if p.i+4 > len(p.b) {
+		return 0, false
+	}
+	for range 4 {
+		c := p.b[p.i]
+		p.i++
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, r < 0xd800 || r > 0xdfff
+}
+
+// time reads a time in exactly timeLayout.
+func (p *parser) time() (int64, bool) {
+	const n = len(timeLayout)
+	if p.i+n+2 > len(p.b) || p.b[p.i] != '"' || p.b[p.i+n+1] != '"' {
+		return 0, false
+	}
+	s := p.b[p.i+1 : p.i+1+n]
+	p.i += n + 2
+	for _, at := range [...]struct {
+		i int
+		c byte
+	}{{4, '-'}, {7, '-'}, {10, 'T'}, {13, ':'}, {16, ':'}, {19, '.'}, {26, 'Z'}} {
+		if s[at.i] != at.c {
+			return 0, false
+		}
+	}
+	var v [7]int
+	for i, f := range [...][2]int{{0, 4}, {5, 7}, {8, 10}, {11, 13}, {14, 16}, {17, 19}, {20, 26}} {
+		for _, c := range s[f[0]:f[1]] {
+			if c-'0' > 9 {
+				return 0, false
+			}
+			v[i] = v[i]*10 + int(c-'0')
+		}
+	}
+	if v[3] > 23 || v[4] > 59 || v[5] > 59 || v[0] < 1970 {
+		return 0, false
+	}
+	t := time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], v[6]*1000, time.UTC)
+	y, m, d := t.Date() // another date if there is no such day
+	return t.UnixMicro(), y == v[0] && int(m) == v[1] && d == v[2]
+}
+
+// DecodeLine reads one line of the log, with or without its newline. It
+// reports false for what is no line: not JSON, or without time and kind.
+func DecodeLine(b []byte) (Line, bool) {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	var r raw
+	if r.parse(b) {
+		l := r.line()
+		return l, !l.Time.IsZero() && l.Kind != ""
+	}
+	return decodeSlow(b)
+}
+
+func decodeSlow(b []byte) (Line, bool) {
+	var l Line
+	if len(b) > maxLine || json.Unmarshal(b, &l) != nil || l.Time.IsZero() || l.Kind == "" {
+		return Line{}, false
+	}
+	return l, true
+}
+
+// line copies the parts into a Line of its own.
+func (r *raw) line() Line {
+	s, n := &r.str, &r.num
+	l := Line{
+		Time: fromMicros(r.at), Kind: Kind(s[sKind]), ID: string(s[sID]),
+		Agent: string(s[sAgent]), Session: string(s[sSession]), Turn: string(s[sTurn]), Side: string(s[sSide]),
+		Pin: string(s[sPin]), Server: string(s[sServer]), Why: string(s[sWhy]),
+		Format: string(s[sFormat]), Method: string(s[sMethod]), Path: string(s[sPath]),
+		ModelAsked: string(s[sAsked]), ModelSent: string(s[sSent]),
+		Status: int(n[nStatus]), Cut: string(s[sCut]), Error: string(s[sError]),
+		Input: n[nIn], CacheRead: n[nCached], CacheWrite: n[nCacheWrite], Output: n[nOut],
+		BytesIn: n[nBytesIn], BytesOut: n[nBytesOut], FirstMS: n[nFirstMS], TotalMS: n[nTotalMS],
+		Key: string(s[sKey]), Mark: string(s[sMark]),
+		Turns: int(n[nTurns]), Opened: fromMicros(r.opened),
+	}
+	for _, id := range r.resp {
+		l.Responses = append(l.Responses, string(id))
+	}
+	return l
+}
