@@ -1,0 +1,22 @@
+package filestore
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncFD makes a file or directory durable. fsync on Linux has the disk empty
+// its write cache.
+func syncFD(fd int) error {
+	return ignoreEINTR(func() error { return unix.Fsync(fd) })
+}
+
+// sinceBoot counts the time that the machine sleeps too.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
