@@ -6,19 +6,13 @@ import "agentop/agents/outline"
 type errorOrder uint8
 
 const (
-	messagesErrorFirst errorOrder = iota // Messages: "type"; there is no code
-	codeFirst                            // OpenAI: "code" if it is a word, else "type", else a numeric code
+	typeFirst errorOrder = iota // Messages: "type"; there is no code
+	codeFirst                   // OpenAI: "code" if it is a word, else "type", else a numeric code
 )
 
 // fail ends the answer with the error that was read.
 func (o *Observer) fail(order errorOrder) {
 	w := o.w
-	if order == messagesErrorFirst && o.form == body && !w.has(failure) {
-		return
-	}
-	if o.form == body && !w.has(failure) && string(w.bytes(object)) != "error" {
-		return
-	}
 	o.sum.Terminated = true
 	kind, code := w.bytes(failureType), w.bytes(failureCode)
 	_, numeric := parseNumber(code)

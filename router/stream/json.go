@@ -9,7 +9,7 @@ type sink interface {
 	key(name []byte)  // nil when longer than keyBytes
 	piece(p []byte)   // some decoded bytes of a string value
 	endString()       // the string value is whole
-	literal(p []byte) // a number, true, false or null; a long number is cut at literalBytes
+	literal(p []byte) // a number, true, false or null; nil when longer than literalBytes
 }
 
 const (
@@ -231,8 +231,8 @@ func (t *tokens) startWord(w string) {
 func (t *tokens) keep(c byte) {
 	if t.litLen < literalBytes {
 		t.lit[t.litLen] = c
-		t.litLen++
 	}
+	t.litLen++
 }
 
 func (t *tokens) word(c byte, s sink) {
@@ -248,6 +248,10 @@ func (t *tokens) word(c byte, s sink) {
 
 func (t *tokens) endLiteral(s sink) {
 	t.valueDone()
+	if t.litLen > literalBytes {
+		s.literal(nil)
+		return
+	}
 	s.literal(t.lit[:t.litLen])
 }
 

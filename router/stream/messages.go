@@ -4,7 +4,7 @@ package stream
 func (o *Observer) messagesEvent() {
 	w := o.w
 	if w.has(failure) {
-		o.fail(messagesErrorFirst)
+		o.fail(typeFirst)
 		return
 	}
 	switch string(o.eventType()) {
@@ -26,7 +26,7 @@ func (o *Observer) messagesEvent() {
 	case "message_stop":
 		o.sum.Terminated = true
 	case "error":
-		o.fail(messagesErrorFirst)
+		o.fail(typeFirst)
 	}
 }
 

@@ -132,7 +132,7 @@ var formatRoots = map[outline.Format]struct{ event, body node }{
 
 // endEvent applies an event that is whole. One that is not JSON is passed over.
 func (o *Observer) endEvent() {
-	defer o.w.restart()
+	defer o.restart()
 	if o.w.over {
 		o.noMark = true
 	}
@@ -150,10 +150,11 @@ func (o *Observer) endEvent() {
 			o.chatEvent()
 		}
 	}
-	o.resetEvent()
 }
 
-func (o *Observer) resetEvent() {
+// restart makes ready for the next event.
+func (o *Observer) restart() {
+	o.w.restart()
 	o.item, o.output = item{}, tally{}
 	o.choices.reset()
 }
@@ -206,8 +207,8 @@ func (o *Observer) Close() {
 			o.sum.Terminated = true
 			o.endBody()
 		} else {
-			o.sum.Unread = o.w.tok.state == failed
-			o.noMark = true
+			o.sum = Summary{Unread: o.w.tok.state == failed}
+			o.textLen, o.noMark = 0, true
 		}
 		o.noMark = o.noMark || o.w.over
 	case unreadable:
@@ -236,16 +237,23 @@ func (o *Observer) endEvents() {
 }
 
 func (o *Observer) endBody() {
+	w := o.w
 	switch o.format {
 	case outline.Messages:
-		o.fail(messagesErrorFirst)
+		if w.has(failure) {
+			o.fail(typeFirst)
+		}
+		o.answerHead()
 	case outline.Responses:
 		o.mark = o.output
+		o.addText(w.head[:w.headLen])
 		o.responsesAnswer()
 	case outline.ChatCompletions:
-		o.fail(codeFirst)
+		if w.has(failure) || string(w.bytes(object)) == "error" {
+			o.fail(codeFirst)
+		}
+		o.answerHead()
 	}
-	o.answerHead()
 }
 
 // answerHead takes what an answer says of itself.

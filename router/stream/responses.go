@@ -4,6 +4,7 @@ package stream
 type item struct {
 	parts tally // texts of its content
 	whole tally // what the item is worth, once it is closed
+	head  int   // where its text begins in the walker's head
 }
 
 // responsesEvent applies one event of the Responses format. Items are taken
@@ -69,12 +70,15 @@ func (o *Observer) responsesItem() {
 	switch string(w.bytes(itemType)) {
 	case "message":
 		t = o.item.parts
+		o.item.head = w.headLen
 	case "function_call", "custom_tool_call":
 		t.add(w.id)
 		t.add(w.name)
 		t.add(w.input)
 	}
-	o.item = item{whole: t}
+	w.headLen = o.item.head // only a message has text
+	w.headFrom = w.headLen
+	o.item = item{whole: t, head: w.headLen}
 	o.output.add(t)
 	w.id, w.name, w.input = tally{}, tally{}, tally{}
 	w.drop(responsesItem, itemType)

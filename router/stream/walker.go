@@ -186,7 +186,7 @@ func (w *walker) endString() {
 }
 
 func (w *walker) literal(p []byte) {
-	if w.skip == 0 && w.inside == 0 && uses[w.at] == capture && (p[0] == '-' || p[0] <= '9') {
+	if len(p) > 0 && w.skip == 0 && w.inside == 0 && uses[w.at] == capture && (p[0] == '-' || p[0] <= '9') {
 		w.piece(p)
 		w.endString()
 	}
