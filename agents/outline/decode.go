@@ -1,6 +1,7 @@
 package outline
 
 import (
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -51,28 +52,114 @@ func hex4(b []byte) rune {
 func Decode(dst, raw []byte) (written, read int) {
 	for read < len(raw) && written < len(dst) {
 		c := raw[read]
-		switch {
-		case c == '\\':
-			r, n := unescape(raw[read:])
-			if written+utf8.RuneLen(r) > len(dst) {
-				return written, read
-			}
-			written += utf8.EncodeRune(dst[written:], r)
-			read += n
-		case c < utf8.RuneSelf:
+		if c != '\\' && c < utf8.RuneSelf {
 			dst[written] = c
 			written++
 			read++
-		default:
-			r, n := utf8.DecodeRune(raw[read:])
-			if written+utf8.RuneLen(r) > len(dst) {
-				return written, read
-			}
-			written += utf8.EncodeRune(dst[written:], r)
-			read += n
+			continue
 		}
+		var r rune
+		var n int
+		if c == '\\' {
+			r, n = unescape(raw[read:])
+		} else {
+			r, n = utf8.DecodeRune(raw[read:])
+		}
+		if written+utf8.RuneLen(r) > len(dst) {
+			break
+		}
+		written += utf8.EncodeRune(dst[written:], r)
+		read += n
 	}
 	return written, read
+}
+
+// DecodeValid is a faster Decode for a raw that is known to be UTF-8. It may
+// stop within a character.
+func DecodeValid(dst, raw []byte) (written, read int) {
+	for {
+		w, r := decodeBlocks(dst[written:], raw[read:])
+		written += w
+		read += r
+		// What stopped it is one end, or a long escape within 64 bytes.
+		for some := min(read+64, len(raw)); read < some && written < len(dst); {
+			c, n := raw[read], 1
+			if c == '\\' {
+				r := rune(0)
+				if r, n = unescape(raw[read:]); written+utf8.RuneLen(r) > len(dst) {
+					return written, read
+				}
+				written += utf8.EncodeRune(dst[written:], r)
+			} else {
+				dst[written] = c
+				written++
+			}
+			read += n
+		}
+		if read == len(raw) || written == len(dst) {
+			return written, read
+		}
+	}
+}
+
+// decodeBlocks decodes what it can of raw, 64 bytes at a time: up to an escape
+// of the long form, the last 63 bytes, or the end of dst.
+func decodeBlocks(dst, raw []byte) (written, read int) {
+	n := min(len(dst), len(raw)) / 64
+	if w, r, ok := decodeFast(dst, raw, n); ok {
+		return w, r
+	}
+	var m masks
+	for n > 0 {
+		blocks := min(n, words)
+		slashes(&m, raw[read:], blocks)
+		w, r, stopped := copyRuns(dst[written:], raw[read:], m.slash[:blocks])
+		written += w
+		read += r
+		if stopped {
+			break
+		}
+		n = min(len(dst)-written, len(raw)-read) / 64
+	}
+	return written, read
+}
+
+// wide is how much is copied at once where runs are short.
+const wide = 32
+
+// copyRuns copies what stands between escapes and decodes these, given where
+// raw has backslashes. It stops at an escape of the long form.
+func copyRuns(dst, raw []byte, slash []uint64) (written, read int, stopped bool) {
+	var first uint64
+	for w, s := range slash {
+		var escaped uint64
+		escaped, first = escapes(s, first)
+		for ; escaped != 0; escaped &= escaped - 1 {
+			at := w*64 + bits.TrailingZeros64(escaped)
+			written += copyRun(dst[written:], raw[read:], at-1-read)
+			read = at - 1
+			letter := plain[raw[at]]
+			if letter == 0 {
+				return written, read, true
+			}
+			dst[written] = letter
+			written++
+			read = at + 1
+		}
+	}
+	end := len(slash)*64 - int(first) // a backslash at the end waits for its letter
+	written += copyRun(dst[written:], raw[read:], end-read)
+	return written, end, false
+}
+
+// copyRun copies n bytes; what follows them in dst may change too.
+func copyRun(dst, raw []byte, n int) int {
+	if n <= wide && len(raw) >= wide && len(dst) >= wide {
+		*(*[wide]byte)(dst) = *(*[wide]byte)(raw)
+	} else {
+		copy(dst, raw[:n])
+	}
+	return n
 }
 
 // unescape decodes the escape that b begins with and returns its length.

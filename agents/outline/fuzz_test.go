@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
+	"unicode/utf8"
 )
 
 // FuzzScan holds Scan equal to the reference on anything, and so also its
@@ -22,6 +23,7 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		check(t, &o, formats[format%4], body)
+		checkKernels(t, body)
 	})
 }
 
@@ -37,18 +39,30 @@ func FuzzDecode(f *testing.F) {
 		}
 		want := decoded(raw)
 		for _, n := range []int{4 + int(size), maxDecoded(len(raw)) + 4} {
-			got, dst := "", make([]byte, n)
-			for rest := raw; len(rest) > 0; {
-				w, r := Decode(dst, rest)
-				if w == 0 || r == 0 {
-					t.Fatalf("%q: no progress at %q with %d bytes", raw, rest, n)
-				}
-				got += string(dst[:w])
-				rest = rest[r:]
-			}
-			if got != want {
+			if got := inPieces(t, Decode, raw, n); got != want {
 				t.Fatalf("%q by %d bytes: got %q, want %q", raw, n, got, want)
 			}
+			if !utf8.Valid(raw) {
+				continue
+			}
+			everyKernel(func(kernel string) {
+				if got := inPieces(t, DecodeValid, raw, n); got != want {
+					t.Fatalf("%q by %d bytes, %s: got %q, want %q", raw, n, kernel, got, want)
+				}
+			})
 		}
 	})
+}
+
+func inPieces(t *testing.T, decode func(dst, raw []byte) (int, int), raw []byte, n int) string {
+	text, dst := "", make([]byte, n)
+	for rest := raw; len(rest) > 0; {
+		w, r := decode(dst, rest)
+		if w == 0 || r == 0 {
+			t.Fatalf("%q: no progress at %q with %d bytes", raw, rest, n)
+		}
+		text += string(dst[:w])
+		rest = rest[r:]
+	}
+	return text
 }

@@ -1,6 +1,9 @@
 package outline
 
-import "errors"
+import (
+	"errors"
+	"math/bits"
+)
 
 // maxDepth is how deep encoding/json lets values nest.
 const maxDepth = 10000
@@ -19,6 +22,8 @@ type scanner struct {
 	depth int
 	fresh bool // an object or array was opened and nothing in it read
 	err   error
+
+	quotes quotes
 
 	sum  Sum
 	word [32]byte // a decoded key or keyword
@@ -203,28 +208,25 @@ func (s *scanner) skip() {
 // str steps over the string whose opening quote is the next byte. It returns
 // where its content stands, and whether that holds an escape.
 func (s *scanner) str() (raw Span, escaped bool) {
-	b, i := s.b, s.i+1
-	from := i
-	for i < len(b) {
-		switch c := b[i]; {
-		case c == '"':
-			s.i = i + 1
-			return Span{from, i}, escaped
-		case c == '\\':
-			escaped = true
-			n := escapeLen(b[i:])
-			if n == 0 {
+	from := s.i + 1
+	var slash uint64
+	for i := from; ; i = i&^63 + 64 {
+		for i >= s.quotes.to {
+			if !s.quotes.advance(s.b) {
 				s.fail(errSyntax)
 				return Span{}, false
 			}
-			i += n
-		case c < ' ':
-			s.fail(errSyntax)
-			return Span{}, false
-		default:
-			i++
 		}
+		w := uint(i) / 64 % words
+		from64 := ^uint64(0) << (uint(i) % 64)
+		quote := s.quotes.quote[w] & from64
+		if quote == 0 {
+			slash |= s.quotes.slash[w] & from64
+			continue
+		}
+		to := i&^63 + bits.TrailingZeros64(quote)
+		slash |= s.quotes.slash[w] & from64 & (quote - 1) &^ quote
+		s.i = to + 1
+		return Span{from, to}, slash != 0
 	}
-	s.fail(errSyntax)
-	return Span{}, false
 }

@@ -224,11 +224,11 @@ func TestScanAgreesWithTheReferenceOnRandomBodies(t *testing.T) {
 }
 
 var (
-	words = strings.Fields(`role type id content text tool_calls function_call function custom name arguments input
+	memberKeys = strings.Fields(`role type id content text tool_calls function_call function custom name arguments input
 		call_id signature encrypted_content cache_control reasoning_content tools thinking summary output other`)
-	topWords = strings.Fields(`model stream max_tokens context_management output_config tool_choice tools metadata
+	topKeys = strings.Fields(`model stream max_tokens context_management output_config tool_choice tools metadata
 		client_metadata prompt_cache_key previous_response_id system instructions messages input messages input system other`)
-	texts = []string{"", "user", "assistant", "system", "developer", "tool", "text", "input_text", "output_text", "tool_use",
+	sampleTexts = []string{"", "user", "assistant", "system", "developer", "tool", "text", "input_text", "output_text", "tool_use",
 		"function_call", "function_call_output", "custom_tool_call", "thinking", "redacted_thinking", "reasoning", "compaction",
 		"web_search_call", "custom", "message", "x-anthropic-billing-header: v=1;", "x-anthropic-billing-header: v=2;\nrest", "x-anthropic-billing-header: v\n",
 		`{"a":"b","c":["d",1,{"e":""}]}`, `{"a":`, "é😀\n\t\"\\/", "\x00\x1f\u2028", "a", strings.Repeat("long \"text\" ", 40), strings.Repeat("é", 140)}
@@ -242,7 +242,7 @@ func randomBody(r *rand.Rand) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		k := pick(r, topWords)
+		k := pick(r, topKeys)
 		b = randomString(b, r, k)
 		b = append(space(b, r), ':')
 		b = space(b, r)
@@ -272,7 +272,7 @@ func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 func randomValue(b []byte, r *rand.Rand, depth int) []byte {
 	switch n := r.IntN(10); {
 	case n < 5 || depth == 0:
-		return randomString(b, r, pick(r, texts))
+		return randomString(b, r, pick(r, sampleTexts))
 	case n < 6:
 		return append(b, pick(r, scalars)...)
 	case n < 8:
@@ -283,7 +283,7 @@ func randomValue(b []byte, r *rand.Rand, depth int) []byte {
 
 func randomArray(b []byte, r *rand.Rand, depth int) []byte {
 	if r.IntN(5) == 0 {
-		return randomString(b, r, pick(r, texts))
+		return randomString(b, r, pick(r, sampleTexts))
 	}
 	b = append(b, '[')
 	for i := range r.IntN(5) {
@@ -307,7 +307,7 @@ func randomObject(b []byte, r *rand.Rand, depth int) []byte {
 			b = append(space(b, r), ',')
 		}
 		b = space(b, r)
-		k := pick(r, words)
+		k := pick(r, memberKeys)
 		b = randomString(b, r, k)
 		b = append(space(b, r), ':')
 		b = space(b, r)

@@ -2,7 +2,6 @@ package prefix
 
 import (
 	"sync"
-	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
@@ -25,19 +24,24 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // text as UTF-8, and the text's length. It is an outline.Sum, and safe for
 // concurrent use.
 func Sum(raw []byte, escaped bool) (hash uint64, n int) {
-	if !escaped && utf8.Valid(raw) {
+	utf8 := valid(raw)
+	if utf8 && !escaped {
 		return xxh3.Hash(raw), len(raw)
+	}
+	decode := outline.Decode
+	if utf8 {
+		decode = outline.DecodeValid
 	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
-	n, read := outline.Decode(d.buf[:], raw)
+	n, read := decode(d.buf[:], raw)
 	if read == len(raw) {
 		return xxh3.Hash(d.buf[:n]), n
 	}
 	d.hash.Reset()
 	_, _ = d.hash.Write(d.buf[:n]) // a hash does not fail
 	for read < len(raw) {
-		w, r := outline.Decode(d.buf[:], raw[read:])
+		w, r := decode(d.buf[:], raw[read:])
 		_, _ = d.hash.Write(d.buf[:w])
 		n += w
 		read += r
