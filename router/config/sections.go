@@ -65,7 +65,9 @@ func nameMembers(pool []Member) {
 		func(u *url.URL) string { return u.Hostname() },
 		func(u *url.URL) string { return u.Host },
 		func(u *url.URL) string { return u.Host + strings.ReplaceAll(u.EscapedPath(), "/", ".") },
-		func(u *url.URL) string { return u.Scheme + "." + u.Host + strings.ReplaceAll(u.EscapedPath(), "/", ".") },
+		func(u *url.URL) string {
+			return u.Scheme + "." + u.Host + strings.ReplaceAll(u.EscapedPath(), "/", ".")
+		},
 	}
 	for _, form := range forms {
 		uses := map[string]int{}

@@ -116,7 +116,9 @@ func isAPIPath(path string) bool {
 	return slices.Contains(apiRoots, first)
 }
 
-func endsInV1(base string) bool { return strings.HasSuffix(base, "/v1") && !strings.HasSuffix(base, "//v1") }
+func endsInV1(base string) bool {
+	return strings.HasSuffix(base, "/v1") && !strings.HasSuffix(base, "//v1")
+}
 
 func hasNoPath(base string) bool {
 	u, err := url.Parse(base)
