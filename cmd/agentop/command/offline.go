@@ -1,0 +1,115 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"agentop/agents"
+	"agentop/cmd/agentop/home"
+	"agentop/router/config"
+	"agentop/router/control"
+	"agentop/router/credential"
+)
+
+// knownAgents are those that lists show even when config.yaml does not name
+// them.
+var knownAgents = []string{string(agents.ClaudeCode), string(agents.Codex), string(agents.OpenCode)}
+
+// readConfig reads and checks config.yaml; a missing file is the default
+// configuration.
+func readConfig(dir home.Home) (*config.Config, error) {
+	data, err := os.ReadFile(dir.Config())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return config.Parse(dir.Config(), data)
+}
+
+// editConfig changes config.yaml when no proxy runs that would.
+func editConfig(dir home.Home, change func([]byte) ([]byte, error)) error {
+	if err := dir.Create(); err != nil {
+		return err
+	}
+	return editFile(dir.Config(), change)
+}
+
+// storeKey keeps a typed key when no proxy runs that would.
+func storeKey(ctx context.Context, dir home.Home, spec control.ServerSpec) error {
+	if err := dir.Create(); err != nil {
+		return err
+	}
+	keys := credential.NewResolver(dir.Keys())
+	return keys.Store(ctx, spec.Name, keySource(spec.Key).Kind, credential.NewSecret(spec.Secret))
+}
+
+// dropKey forgets the key of a removed server when no proxy runs that would.
+func dropKey(ctx context.Context, dir home.Home, s *config.Server) error {
+	return credential.NewResolver(dir.Keys()).Remove(ctx, s.Name, s.Key.Kind)
+}
+
+// statusOf tells of a configuration what the proxy would if it ran. What only
+// a running proxy knows is left at zero.
+func statusOf(dir home.Home, c *config.Config, bad error) control.Status {
+	s := control.Status{Home: dir.String(), ConfigFile: dir.Config()}
+	if bad != nil {
+		s.ConfigError = bad.Error()
+	}
+	if c == nil {
+		return s
+	}
+	s.Warnings = c.Warnings()
+	names := slices.Concat(knownAgents, slices.Sorted(maps.Keys(c.Agents)))
+	for i, name := range names {
+		if slices.Index(names, name) < i {
+			continue
+		}
+		s.Agents = append(s.Agents, control.AgentStatus{
+			Agent: name, Server: c.Agents[name].Server, Upstream: upstreamOf(c, name),
+		})
+	}
+	for i := range c.Servers {
+		s.Servers = append(s.Servers, serverOf(&c.Servers[i]))
+	}
+	return s
+}
+
+// upstreamOf names an agent's own upstream as lists show it.
+func upstreamOf(c *config.Config, agent string) string {
+	choice := c.Agents[agent]
+	if choice.UpstreamNone {
+		return "none"
+	}
+	if address, found := c.OwnUpstream(agent, "", false); found {
+		return address
+	}
+	var parts []string
+	for _, provider := range slices.Sorted(maps.Keys(choice.Upstream)) {
+		parts = append(parts, provider+": "+choice.Upstream[provider])
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case agent == string(agents.OpenCode):
+		return "its provider's"
+	}
+	return "none"
+}
+
+func serverOf(s *config.Server) control.Server {
+	out := control.Server{Name: s.Name, URL: s.URL, Key: s.Key.String(), Health: control.Health{State: "unknown"}}
+	for _, r := range s.Rename {
+		out.Rename = append(out.Rename, control.Rename{Glob: r.Glob, Name: r.Name})
+	}
+	for _, m := range s.Pool {
+		out.Members = append(out.Members, control.Member{
+			Name: m.Name, URL: m.URL, Capacity: m.Capacity, Cost: m.Cost, Health: control.Health{State: "unknown"},
+		})
+	}
+	return out
+}

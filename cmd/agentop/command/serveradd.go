@@ -1,0 +1,278 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"agentop/cmd/agentop/command/plain"
+	"agentop/cmd/agentop/home"
+	"agentop/router/config"
+	"agentop/router/control"
+)
+
+// serverAddOptions is `agentop server add`. There is no option that holds a
+// key: arguments can be read by every account on the machine.
+type serverAddOptions struct {
+	*App
+	Name      string
+	URL       string
+	KeyStdin  bool
+	KeyEnv    string
+	NoKey     bool
+	KeyClient bool
+	Yes       bool
+	JSON      bool
+}
+
+func newServerAdd(a *App, run func(*serverAddOptions, context.Context) error) *cobra.Command {
+	o := &serverAddOptions{App: a}
+	c := &cobra.Command{
+		Use:   "add NAME URL",
+		Short: "Add a server, or change one's URL and key",
+		Long: `Add a server, or change the URL and key of the one that has this name. The key
+is asked for at a prompt that does not echo, and kept in keys.json, which only
+you can read. It is never taken from an argument, since others could see it in
+the list of processes.`,
+		Example: `  agentop server add glm https://glm.example.com
+  agentop server add glm https://glm.example.com --key-stdin < key.txt
+  agentop server add gpu http://gpu1:8000 --no-key`,
+		Args: exactArgs("NAME", "URL"),
+		RunE: runner(o, run, func(o *serverAddOptions, args []string) { o.Name, o.URL = args[0], args[1] }),
+	}
+	f := c.Flags()
+	f.BoolVar(&o.KeyStdin, "key-stdin", false, "read the key from standard input, which must not be a terminal")
+	f.StringVar(&o.KeyEnv, "key-env", "", "take the key from this environment variable of the proxy")
+	f.BoolVar(&o.NoKey, "no-key", false, "the server wants no key")
+	f.BoolVar(&o.KeyClient, "key-client", false, "pass the agent's own credential on to the server")
+	f.BoolVar(&o.Yes, "yes", false, "do not ask before changing a server in use")
+	f.BoolVar(&o.JSON, "json", false, "print JSON")
+	return c
+}
+
+func (o *serverAddOptions) run(ctx context.Context) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	view, err := o.listed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.confirmChange(ctx, view); err != nil {
+		return err
+	}
+	spec := control.ServerSpec{Name: o.Name, URL: o.URL}
+	if spec.Key, spec.Secret, err = o.key(ctx); err != nil {
+		return err
+	}
+	client, dir, err := o.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if !view.running() {
+		change, err := addOffline(ctx, dir, spec, findServer(&view.Status, o.Name) != nil)
+		if err != nil {
+			return err
+		}
+		return o.tell(change, nil)
+	}
+	change, err := client.AddServer(ctx, spec)
+	if err != nil {
+		return err
+	}
+	found, err := client.Preflight(ctx, o.Name, nil)
+	if err != nil {
+		o.warn(fmt.Sprintf("%s could not be asked: %v", o.Name, err))
+		return o.tell(change, nil)
+	}
+	return o.tell(change, &found)
+}
+
+// check refuses what cannot be right before anything is asked or read.
+func (o *serverAddOptions) check() error {
+	if err := config.CheckName(o.Name); err != nil {
+		return usageError{err}
+	}
+	url, err := config.CheckURL(o.URL)
+	if err != nil {
+		return usageError{err}
+	}
+	o.URL = url
+	given := 0
+	for _, is := range []bool{o.KeyStdin, o.KeyEnv != "", o.NoKey, o.KeyClient} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return hint(usagef("more than one place for the key is given"),
+			"use one of --key-stdin, --key-env NAME, --no-key and --key-client")
+	case o.KeyStdin && o.InTerminal:
+		return hint(usagef("--key-stdin would show the key, since standard input is a terminal"),
+			"leave it out: the prompt does not echo")
+	case given == 0 && !o.InTerminal:
+		return hint(usagef("there is no terminal to ask for the key on"),
+			"use --key-stdin, --key-env NAME, --no-key or --key-client")
+	}
+	return nil
+}
+
+// confirmChange asks before a server that is there goes to another address.
+func (o *serverAddOptions) confirmChange(ctx context.Context, view *overview) error {
+	old := findServer(&view.Status, o.Name)
+	if old == nil || old.URL == o.URL {
+		return nil
+	}
+	before := old.URL
+	if len(old.Members) > 0 {
+		before = "a pool"
+	}
+	return o.confirm(ctx, o.Yes, fmt.Sprintf("%s is %s. Send it to %s?",
+		plain.Text(o.Name), plain.Text(before+"; "+concerns(view, old)), plain.Text(o.URL)))
+}
+
+// concerns says how many running conversations a change of a server touches.
+func concerns(view *overview, s *control.Server) string {
+	if !view.running() {
+		return "how many running conversations it has is not known, because no agentop proxy is running"
+	}
+	return plural(s.Running, "running conversation") + " " + isAre(s.Running) + " on it"
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// key gives where the key comes from, and the key if it is to be stored.
+func (o *serverAddOptions) key(ctx context.Context) (source, secret string, err error) {
+	switch {
+	case o.NoKey:
+		return string(config.KeyNone), "", nil
+	case o.KeyClient:
+		return string(config.KeyClient), "", nil
+	case o.KeyEnv != "":
+		return "env:" + o.KeyEnv, "", nil
+	case o.KeyStdin:
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(o.In, maxKey+2)); err != nil {
+			return "", "", fmt.Errorf("read the key: %w", err)
+		}
+		secret = string(b)
+	default:
+		secret, err = o.ReadSecret(ctx, fmt.Sprintf("Key for %s (not shown): ", plain.Text(o.Name)))
+		if err != nil {
+			return "", "", err
+		}
+	}
+	secret, err = cleanKey(secret)
+	return string(config.KeyStored), secret, err
+}
+
+// addOffline writes config.yaml and keys.json when no proxy runs. The key is
+// stored first: a server without its key would refuse conversations, a key
+// without its server does nothing.
+func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, there bool) (control.ServerChange, error) {
+	change := control.ServerChange{Name: spec.Name, Changed: there}
+	if spec.Secret != "" {
+		if err := storeKey(ctx, dir, spec); err != nil {
+			return change, err
+		}
+	}
+	return change, editConfig(dir, func(data []byte) ([]byte, error) {
+		c, err := config.Parse(dir.Config(), data)
+		if err != nil {
+			return nil, err
+		}
+		s := config.Server{Name: spec.Name}
+		if old, found := c.Server(spec.Name); found {
+			s = *old
+			s.Pool, s.Headroom = nil, 0
+		}
+		s.URL = spec.URL
+		s.Key = keySource(spec.Key)
+		return config.AddServer(data, s)
+	})
+}
+
+// keySource reads the forms that serverAddOptions.key gives.
+func keySource(text string) config.KeySource {
+	if name, found := strings.CutPrefix(text, "env:"); found {
+		return config.KeySource{Kind: config.KeyEnv, Env: name}
+	}
+	return config.KeySource{Kind: config.KeyKind(text)}
+}
+
+// tell says what was done, what the server answered, and what comes next.
+func (o *serverAddOptions) tell(change control.ServerChange, found *control.Preflight) error {
+	for _, w := range change.Warnings {
+		o.warn(w)
+	}
+	if found != nil {
+		for _, w := range preflightWarnings(*found) {
+			o.warn(w)
+		}
+	}
+	if o.JSON {
+		return o.json(change)
+	}
+	done := "added"
+	if change.Changed {
+		done = "changed"
+	}
+	if err := o.say("%s %s", done, plain.Text(change.Name)); err != nil {
+		return err
+	}
+	if found != nil && len(found.Models) > 0 {
+		if err := o.say("it serves %s", plain.Text(short(found.Models, 8))); err != nil {
+			return err
+		}
+	}
+	if len(change.Agents) > 0 || !o.OutTerminal {
+		return nil
+	}
+	return o.say("send an agent's new conversations there: agentop server use %s --agent %s", plain.Text(change.Name), knownAgents[0])
+}
+
+// short lists at most n names and counts the others.
+func short(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}
+
+// preflightWarnings is all that is wrong with a server, one line each.
+func preflightWarnings(p control.Preflight) []string {
+	lines := slices.Clone(p.Warnings)
+	switch {
+	case !p.Up && len(lines) == 0:
+		lines = append(lines, p.Server+" does not answer")
+	case p.KeyOK != nil && !*p.KeyOK && len(lines) == 0:
+		lines = append(lines, p.Server+" refuses the key")
+	}
+	if len(p.Missing) > 0 {
+		lines = append(lines, fmt.Sprintf("%s does not serve %s, which is asked for", p.Server, strings.Join(p.Missing, ", ")))
+	}
+	if len(p.Rename) > 0 {
+		lines = append(lines, fmt.Sprintf("this line under %s in config.yaml would help: rename: %s", p.Server, renameText(p.Rename)))
+	}
+	return lines
+}
+
+// renameText is a rename list as config.yaml writes it on one line.
+func renameText(lines []control.Rename) string {
+	parts := make([]string, len(lines))
+	for i, r := range lines {
+		parts[i] = fmt.Sprintf("%q: %s", r.Glob, r.Name)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
