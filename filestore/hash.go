@@ -39,7 +39,7 @@ func (e edit) hset(key string, fields map[string]string) (added int, err error) 
 	if err != nil || len(fields) == 0 {
 		return 0, err
 	}
-	r := &record{key: strings.Clone(key), kind: kindHash, hash: mergeFields(was, fields)}
+	r := &record{key: e.ownKey(key), kind: kindHash, hash: mergeFields(was, fields)}
 	if old != nil {
 		r.expires = old.expires
 	}

@@ -242,10 +242,18 @@ func (e edit) find(key string) *record {
 	return r
 }
 
-// setString makes key a string. Keys are copied, since callers cut them from
-// larger buffers.
+// setString makes key a string. Key and value are copied, since callers cut
+// them from larger buffers.
 func (e edit) setString(key, val string, expires int64) {
-	e.m.t.write(&record{key: strings.Clone(key), val: strings.Clone(val), expires: expires}, e.now)
+	e.m.t.write(&record{key: e.ownKey(key), val: strings.Clone(val), expires: expires}, e.now)
+}
+
+// ownKey returns key without holding on to the caller's bytes.
+func (e edit) ownKey(key string) string {
+	if r := e.m.t.at(key); r != nil {
+		return r.key
+	}
+	return strings.Clone(key)
 }
 
 func (e edit) delete(key string) bool {

@@ -337,11 +337,12 @@ const writeChunk = 256 << 10
 func writeFile(w io.Writer, h header, lines []string) error {
 	buf := make([]byte, 0, writeChunk)
 	put := func(text string) error {
-		if len(buf)+len(text) > cap(buf) {
-			if _, err := w.Write(buf); err != nil {
+		for len(buf)+len(text) > cap(buf) {
+			n := cap(buf) - len(buf)
+			if _, err := w.Write(append(buf, text[:n]...)); err != nil {
 				return err
 			}
-			buf = buf[:0]
+			buf, text = buf[:0], text[n:]
 		}
 		buf = append(buf, text...)
 		return nil
@@ -351,7 +352,9 @@ func writeFile(w io.Writer, h header, lines []string) error {
 	}
 	for i, line := range lines {
 		if i > 0 {
-			line = ",\n" + line
+			if err := put(",\n"); err != nil {
+				return err
+			}
 		}
 		if err := put(line); err != nil {
 			return err
