@@ -21,14 +21,16 @@ type Conversation struct {
 	Turns    int       // main turns that ended
 
 	// Of the last main turn that ended.
+	Status  int
+	Error   string
+	Context int64 // input tokens
+	Cached  int64 // of Context
+	FirstMS int64
+	TotalMS int64
+
+	// Of the last main turn that has one.
 	ModelAsked string
 	ModelSent  string
-	Status     int
-	Error      string
-	Context    int64 // input tokens
-	Cached     int64 // of Context
-	FirstMS    int64
-	TotalMS    int64
 	Key        uint64 // zero: none
 	Mark       uint64
 
@@ -77,17 +79,20 @@ type conv struct {
 	file    fileID
 	turns   uint32
 
-	turnAt        int64 // arrival of the turn that the following are from
-	asked, sent   string
+	turnAt        int64 // arrival of the turn that the next six are from
 	err           string
-	resp          string // its last response id
 	status        int32
 	firstMS       int32
 	totalMS       int64
 	context       int64
 	cached        int64
+	asked, sent   string
+	askedAt       int64
 	key, mark     uint64
-	in, read, out int64
+	keyAt, markAt int64
+	resp          string // its last response id
+	respAt        int64
+	in, read, out int64 // sums
 }
 
 // maxNames bounds the numbers of agents and servers: the configuration has a

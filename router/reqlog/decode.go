@@ -350,7 +350,7 @@ func (p *parser) time() (int64, bool) {
 			v[i] = v[i]*10 + int(c-'0')
 		}
 	}
-	if v[3] > 23 || v[4] > 59 || v[5] > 59 || v[0] < 1970 {
+	if v[3] > 23 || v[4] > 59 || v[5] > 59 || v[0] < 1971 {
 		return 0, false
 	}
 	t := time.Date(v[0], time.Month(v[1]), v[2], v[3], v[4], v[5], v[6]*1000, time.UTC)
@@ -365,11 +365,13 @@ func DecodeLine(b []byte) (Line, bool) {
 		b = b[:len(b)-1]
 	}
 	var r raw
-	if r.parse(b) {
-		l := r.line()
-		return l, !l.Time.IsZero() && l.Kind != ""
+	if !r.parse(b) {
+		return decodeSlow(b)
 	}
-	return decodeSlow(b)
+	if r.at == 0 || len(r.str[sKind]) == 0 {
+		return Line{}, false
+	}
+	return r.line(), true
 }
 
 func decodeSlow(b []byte) (Line, bool) {

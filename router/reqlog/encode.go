@@ -10,9 +10,9 @@ import (
 // choose, so each string is cut; ids that decide anything are left out whole
 // instead, as half an id would match what it should not.
 const (
-	maxString    = 1024
-	maxResponses = 8
-	maxLine      = 64 << 10 // longer ones are damaged: no line of ours reaches it
+	maxString    = 512
+	maxResponses = 4
+	maxLine      = 96 << 10 // longer ones are damaged: no line of ours reaches it
 )
 
 const hexDigits = "0123456789abcdef"
@@ -28,7 +28,9 @@ func appendLine(b []byte, l *Line) []byte {
 	b = appendString(b, `,"k":`, string(l.Kind))
 	b = appendString(b, `,"id":`, l.ID)
 	b = appendString(b, `,"agent":`, l.Agent)
-	b = appendString(b, `,"session":`, l.Session)
+	if len(l.Session) <= maxString {
+		b = appendString(b, `,"session":`, l.Session)
+	}
 	b = appendString(b, `,"turn":`, l.Turn)
 	b = appendString(b, `,"side":`, l.Side)
 	b = appendString(b, `,"pin":`, l.Pin)

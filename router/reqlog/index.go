@@ -40,7 +40,9 @@ func (l Limits) orDefault() Limits {
 //
 // Lines may come in any order: of two that disagree, the one with the later
 // Time holds. So old lines that are read back while requests are served never
-// undo what happened since.
+// undo what happened since. (What was forgotten comes first, though: a turn
+// that ended after it belongs to nobody, and could not be told from the turns
+// of the same session's new life.)
 type Index struct {
 	convs     *conversations
 	keys      table
@@ -343,7 +345,7 @@ func (c *conv) take(f *fact) {
 	case KindKeep:
 		c.keep(f)
 	}
-	if f.kind != KindMove && f.at >= c.turnAt {
+	if f.kind != KindMove {
 		c.takeTurn(f)
 	}
 }
@@ -366,15 +368,21 @@ func (c *conv) keep(f *fact) {
 	c.count(f)
 }
 
-// takeTurn makes the fact the conversation's last main turn.
+// takeTurn makes the fact the conversation's last main turn, where it is.
 func (c *conv) takeTurn(f *fact) {
-	if f.key != 0 {
-		c.key = f.key
+	if f.key != 0 && f.at >= c.keyAt {
+		c.key, c.keyAt = f.key, f.at
 	}
-	if f.asked != "" {
-		c.asked, c.sent = f.asked, f.sent
+	if f.asked != "" && f.at >= c.askedAt {
+		c.asked, c.sent, c.askedAt = f.asked, f.sent, f.at
 	}
-	if f.kind == KindPin {
+	if f.mark != 0 && f.at >= c.markAt {
+		c.mark, c.markAt = f.mark, f.at
+	}
+	if n := len(f.resp); n > 0 && f.at >= c.respAt {
+		c.resp, c.respAt = f.resp[n-1], f.at
+	}
+	if f.kind == KindPin || f.at < c.turnAt {
 		return
 	}
 	c.turnAt = f.at
@@ -383,10 +391,4 @@ func (c *conv) takeTurn(f *fact) {
 		c.context, c.cached = f.in, f.cached
 	}
 	c.firstMS, c.totalMS = int32(min(f.firstMS, math.MaxInt32)), f.totalMS
-	if f.mark != 0 {
-		c.mark = f.mark
-	}
-	if n := len(f.resp); n > 0 {
-		c.resp = f.resp[n-1]
-	}
 }

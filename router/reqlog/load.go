@@ -15,7 +15,7 @@ import (
 func (l *Log) Load(ctx context.Context) error {
 	defer l.once.Do(func() { close(l.loaded) })
 	d := loader{index: l.index, names: map[string]string{}}
-	var errs []error
+	errs := []error{l.loadForgotten(ctx)}
 	for _, f := range slices.Backward(l.start) {
 		d.file = f.id
 		if err := l.loadFile(ctx, f, &d); err != nil {
@@ -39,16 +39,33 @@ func (l *Log) Load(ctx context.Context) error {
 	return err
 }
 
+// loadForgotten takes in what was forgotten before anything else. A turn that
+// was in flight then was logged later, and is read sooner.
+func (l *Log) loadForgotten(ctx context.Context) error {
+	buf := make([]byte, blockSize)
+	for _, f := range l.start {
+		err := withFile(l.o.fs, l.path(f.id), func(r readFile) error {
+			_, err := forward(r, 0, f.size, buf, func(_ int64, b []byte) bool {
+				if isKind(b, KindForget) {
+					if line, ok := DecodeLine(b); ok {
+						l.index.convs.forget(&fact{at: micros(line.Time), agent: line.Agent, session: line.Session})
+					}
+				}
+				return ctx.Err() == nil
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
 func (l *Log) loadFile(ctx context.Context, f logFile, d *loader) error {
-	r, err := l.o.fs.OpenRead(l.path(f.id))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	if err := backward(ctx, r, f.size, d.line); err != nil {
-		return fmt.Errorf("read %q: %w", l.path(f.id), err)
-	}
-	return nil
+	return withFile(l.o.fs, l.path(f.id), func(r readFile) error {
+		return backward(ctx, r, f.size, d.line)
+	})
 }
 
 // loader takes lines into an index without making a string twice: agents,
@@ -146,7 +163,7 @@ const blockSize = 256 << 10
 // maxLine bytes. fn must not keep the line. An end without newline counts as a
 // line.
 func backward(ctx context.Context, r io.ReaderAt, size int64, fn func([]byte) bool) error {
-	buf := make([]byte, blockSize+maxLine)
+	buf := make([]byte, min(size, blockSize)+min(size, maxLine))
 	rev := reverser{fn: fn, last: true}
 	for end := size; end > 0; {
 		if err := ctx.Err(); err != nil {
@@ -164,7 +181,7 @@ func backward(ctx context.Context, r io.ReaderAt, size int64, fn func([]byte) bo
 	}
 	if rev.long {
 		fn(nil)
-	} else if len(rev.rest) > 0 {
+	} else if len(rev.rest) > 0 || !rev.last {
 		fn(rev.rest)
 	}
 	return nil

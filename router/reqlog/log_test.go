@@ -13,6 +13,12 @@ func at(d time.Duration) time.Time {
 	return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC).Add(d)
 }
 
+// logDir is a directory for a log; it is not there yet.
+func logDir(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "log")
+}
+
 func openLog(t *testing.T, dir string, o Options) *Log {
 	t.Helper()
 	if o.Now == nil {
@@ -54,7 +60,7 @@ func mainTurn(d time.Duration, session, server string, key, mark uint64) Line {
 }
 
 func TestWhatIsAppendedIsKnownAfterReload(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "log")
+	dir := logDir(t)
 	l := openLog(t, dir, Options{})
 	line := mainTurn(0, "s1", "glm", 7, 8)
 	line.Responses = []string{"resp_1"}

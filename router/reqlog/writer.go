@@ -289,7 +289,7 @@ func (w *writer) shed() int {
 	kept := w.pending[:0:0]
 	excess := len(w.pending) - w.maxQueue*3/4 // some room, so as not to do this for each line
 	for line := range bytes.Lines(w.pending) {
-		if excess > 0 && isTurn(line) {
+		if excess > 0 && isKind(line, KindTurn) {
 			excess -= len(line)
 			dropped++
 			continue
@@ -305,10 +305,11 @@ func (w *writer) shed() int {
 	return dropped
 }
 
-// isTurn looks at the kind, which follows the time at a fixed place.
-func isTurn(line []byte) bool {
-	const at = len(`{"t":"`) + len(timeLayout) + len(`"`)
-	return len(line) > at && bytes.HasPrefix(line[at:], []byte(`,"k":"turn"`))
+// isKind looks for the kind where it stands in lines of ours: after the time.
+func isKind(line []byte, kind Kind) bool {
+	const at = len(`{"t":"`) + len(timeLayout) + len(`","k":"`)
+	end := at + len(kind)
+	return len(line) > end && string(line[at:end]) == string(kind) && line[end] == '"'
 }
 
 func (w *writer) wrote() {
