@@ -29,7 +29,11 @@ func Title(o *outline.Outline, body []byte, agent Agent) string {
 	}
 	for _, texts := range messages {
 		for _, t := range texts {
-			if title := oneLine(withoutBlocks(decodeText(body, t.Raw))); title != "" {
+			title := oneLine(withoutBlocks(decodeText(body, t.Raw)))
+			if agent == OpenCode {
+				title = withoutQuotes(title)
+			}
+			if title != "" {
 				return title
 			}
 		}
@@ -152,6 +156,15 @@ func withoutBlocks(text string) string {
 	return text
 }
 
+// withoutQuotes takes off the quotes that OpenCode's run command puts around a
+// prompt of several words.
+func withoutQuotes(title string) string {
+	if len(title) > 1 && title[0] == '"' && title[len(title)-1] == '"' {
+		return title[1 : len(title)-1]
+	}
+	return title
+}
+
 // oneLine makes text safe and short: words with single spaces between them,
 // nothing that a terminal would not print, cut between two characters.
 func oneLine(text string) string {
@@ -179,4 +192,21 @@ func oneLine(text string) string {
 		line.WriteRune(r)
 	}
 	return line.String()
+}
+
+// TitleOf is the title in the answer to a title request: the "title" of a JSON
+// object (Claude Code asks for a schema), else the text itself. It is cleaned
+// and cut as Title does.
+func TitleOf(answer string) string {
+	answer = strings.TrimSpace(answer)
+	var object struct {
+		Title string `json:"title"`
+	}
+	if strings.HasPrefix(answer, "{") {
+		if json.Unmarshal([]byte(answer), &object) != nil {
+			return ""
+		}
+		answer = object.Title
+	}
+	return oneLine(answer)
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -95,6 +96,36 @@ func TestTitleAndDirOfEachAgent(t *testing.T) {
 				t.Errorf("dir %q, want %q", got, tc.dir)
 			}
 		})
+	}
+}
+
+// TestTitleAndDirOfFixtures reads the openings whose prompts and directories
+// are known: captures that keep both.
+func TestTitleAndDirOfFixtures(t *testing.T) {
+	prompts := []string{"hello there", "use a subagent please", "no tools at all", "give json"}
+	seen := 0
+	for name, data := range fixtureFiles(t) {
+		if !strings.HasSuffix(name, "-scenes.json") && !strings.HasSuffix(name, "-scenes-hints.json") {
+			continue
+		}
+		for _, row := range decodeFixtures(t, name, data) {
+			if row.Label != "opening" {
+				continue
+			}
+			seen++
+			r := row.request(t, row.pathAgent(), nil)
+			title, dir := Title(r.Outline, row.Request.Body, r.Agent), Dir(r.Outline, row.Request.Body, r.Agent)
+			if !slices.Contains(prompts, title) {
+				t.Errorf("%s row %d: title %q, want one of %q", name, row.N, title, prompts)
+			}
+			ownSystem := is(r.Outline.System, "You help.") // the user's system prompt took the directory's place
+			if dir != "/home/dev/app" && !ownSystem {
+				t.Errorf("%s row %d: dir %q", name, row.N, dir)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d openings seen", seen)
 	}
 }
 
