@@ -171,3 +171,10 @@ func checkCapacity(text string) (int, *problem) {
 	}
 	return n, nil
 }
+
+// ParseKeySource reads a key source in the form that `key` has in config.yaml,
+// but for a command: stored, env:NAME, keychain, client or none.
+func ParseKeySource(text string) (KeySource, error) {
+	source, bad := checkKeySource(strings.TrimSpace(text))
+	return source, bad.err()
+}

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+
+	"agentop/cmd/agentop/home"
+	"agentop/filestore"
+	"agentop/router"
+	"agentop/router/config"
+	"agentop/router/credential"
+)
+
+// openProxyLog is the proxy's own log, rotated so that it never fills a disk.
+func openProxyLog(h home.Home) io.WriteCloser {
+	return &lumberjack.Logger{Filename: h.ProxyLog(), MaxSize: 10, MaxBackups: 3} // MB; files are 0600
+}
+
+// pins is the store as the router wants it.
+type pins struct{ store filestore.Store }
+
+func (p pins) Get(key string) (string, bool) {
+	value, ok, err := p.store.Get(key)
+	return value, ok && err == nil
+}
+
+func (p pins) Put(ctx context.Context, key, value string, ttl time.Duration, durable bool) error {
+	if durable {
+		return p.store.SetDurable(ctx, key, value, ttl)
+	}
+	return p.store.Set(key, value, ttl)
+}
+
+func (p pins) Delete(ctx context.Context, key string) error {
+	_, err := p.store.DeleteDurable(ctx, key)
+	return err
+}
+
+// storedPins are the records of all pins.
+func storedPins(store filestore.Store) []string {
+	names, err := store.Keys(router.PinPrefix)
+	if err != nil {
+		return nil
+	}
+	values := make([]string, 0, len(names))
+	for _, key := range names {
+		if value, ok, err := store.Get(key); ok && err == nil {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// keys is the resolver as the router wants it.
+type keys struct{ resolver *credential.Resolver }
+
+func (k keys) Key(ctx context.Context, server *config.Server) (credential.Secret, error) {
+	return k.resolver.Key(ctx, server)
+}
+
+func (k keys) Rejected(server string) { k.resolver.Invalidate(server) }

@@ -1,0 +1,353 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sort"
+	"time"
+
+	"agentop/agents"
+	"agentop/router/config"
+	"agentop/router/control"
+	"agentop/router/credential"
+	"agentop/router/placement"
+	"agentop/router/reqlog"
+)
+
+// This file answers the control API with what the parts know.
+
+var _ control.Backend = (*Worker)(nil)
+
+// Status implements control.Backend.
+func (w *Worker) Status(context.Context) (control.Status, error) { return w.status(), nil }
+
+func (w *Worker) status() control.Status {
+	c := w.config.Current()
+	s := control.Status{
+		Version: w.opts.Version, PID: os.Getpid(), Started: w.started, Home: w.opts.Home.String(),
+		Listen: w.listen, ConfigFile: w.opts.Home.Config(),
+		Warnings: warnings(c), Store: w.storeStatus(), Log: w.logStatus(),
+		Streams: w.router.Streams(),
+	}
+	if err := w.config.Err(); err != nil {
+		s.ConfigError = err.Error()
+	}
+	running := w.router.Running("")
+	for _, n := range running {
+		s.Running += n
+	}
+	s.Agents = w.agentStatus(c)
+	for i := range c.Servers {
+		s.Servers = append(s.Servers, w.serverStatus(&c.Servers[i], running))
+	}
+	return s
+}
+
+func (w *Worker) storeStatus() control.Store {
+	state := w.store.State()
+	s := control.Store{Pins: state.Keys, Unsaved: state.Unsaved, Since: state.ErrSince}
+	if state.Err != nil {
+		s.Error = state.Err.Error()
+	}
+	if state.ReadOnly {
+		s.ReadOnly = "pins.json was written by a newer agentop"
+	}
+	return s
+}
+
+func (w *Worker) logStatus() control.Log {
+	state := w.reqlog.State()
+	s := control.Log{Loaded: state.Loaded, Lines: int(state.Lines), Keys: int(state.Keys), Bad: int(state.Damaged)}
+	if state.Err != nil {
+		s.Error = state.Err.Error()
+	}
+	return s
+}
+
+// agentStatus lists the known agents, then other configured ones by name.
+func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
+	names := []string{string(agents.ClaudeCode), string(agents.Codex), string(agents.OpenCode)}
+	var others []string
+	for name := range c.Agents {
+		if name != names[0] && name != names[1] && name != names[2] {
+			others = append(others, name)
+		}
+	}
+	sort.Strings(others)
+	var list []control.AgentStatus
+	for _, name := range append(names, others...) {
+		a := control.AgentStatus{Agent: name, Server: c.Agents[name].Server, Upstream: upstreamWords(c, name)}
+		a.LastSeen, a.Version = w.router.Seen(agents.Agent(name))
+		for _, n := range w.router.Running(agents.Agent(name)) {
+			a.Running += n
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// upstreamWords is an agent's own upstream as lists show it.
+func upstreamWords(c *config.Config, agent string) string {
+	if c.Agents[agent].UpstreamNone {
+		return "none"
+	}
+	if url, ok := c.OwnUpstream(agent, "", false); ok {
+		return url
+	}
+	if agent == string(agents.OpenCode) {
+		return "by provider"
+	}
+	return "none"
+}
+
+func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.Server {
+	out := control.Server{Name: s.Name, URL: s.URL, Key: s.Key.String()}
+	for _, r := range s.Rename {
+		out.Rename = append(out.Rename, control.Rename{Glob: r.Glob, Name: r.Name})
+	}
+	out.Health, out.FirstMS, out.Streams, out.Members = w.router.ServerState(s)
+	out.Running = running[s.Name]
+	for _, m := range s.Pool {
+		out.Running += running[s.Name+"/"+m.Name]
+	}
+	return out
+}
+
+// Sessions implements control.Backend.
+func (w *Worker) Sessions(context.Context) ([]control.Session, error) {
+	return w.router.Sessions(), nil
+}
+
+// Session implements control.Backend.
+func (w *Worker) Session(_ context.Context, agent, id string) (control.Session, error) {
+	s, ok := w.router.Session(w.router.Conversation(agent, id))
+	if !ok {
+		return control.Session{}, unknownSession(agent, id)
+	}
+	return s, nil
+}
+
+func unknownSession(agent, id string) error {
+	return &control.Error{
+		Message: fmt.Sprintf("no conversation %q of %s is known", id, agent),
+		Hint:    "list them with `agentop sessions`", Code: control.CodeNotFound,
+	}
+}
+
+// MovePrice implements control.Backend.
+func (w *Worker) MovePrice(_ context.Context, agent, id, server string) (control.MovePrice, error) {
+	s, ok := w.router.Session(w.router.Conversation(agent, id))
+	if !ok {
+		return control.MovePrice{}, unknownSession(agent, id)
+	}
+	if err := w.checkPlace(agent, server); err != nil {
+		return control.MovePrice{}, err
+	}
+	p := control.MovePrice{Agent: agent, ID: id, From: s.Server, To: server, Tokens: s.Context, Signed: s.Signed}
+	if s.Streams > 0 {
+		p.Warnings = append(p.Warnings, "it is streaming now; the move takes effect with its next turn")
+	}
+	return p, nil
+}
+
+// checkPlace says whether a conversation of agent could be moved to server.
+func (w *Worker) checkPlace(agent, server string) error {
+	c := w.config.Current()
+	if server == placement.Own {
+		if c.Agents[agent].UpstreamNone {
+			return &control.Error{Message: fmt.Sprintf("%s has no upstream of its own (`upstream: none`)", agent), Code: control.CodeConflict}
+		}
+		return nil
+	}
+	if _, ok := c.Server(server); !ok {
+		return unknownServer(server)
+	}
+	return nil
+}
+
+func unknownServer(name string) error {
+	return &control.Error{
+		Message: fmt.Sprintf("no server %q is configured", name),
+		Hint:    "list them with `agentop server`, add one with `agentop server add NAME URL`", Code: control.CodeNotFound,
+	}
+}
+
+// Move implements control.Backend.
+func (w *Worker) Move(ctx context.Context, agent, id, server string) (control.Session, error) {
+	c := w.router.Conversation(agent, id)
+	if _, ok := w.router.Session(c); !ok {
+		return control.Session{}, unknownSession(agent, id)
+	}
+	if err := w.checkPlace(agent, server); err != nil {
+		return control.Session{}, err
+	}
+	if err := w.router.Move(ctx, c, server); err != nil {
+		return control.Session{}, err
+	}
+	s, _ := w.router.Session(c)
+	return s, nil
+}
+
+// Forget implements control.Backend.
+func (w *Worker) Forget(ctx context.Context, agent, id string) error {
+	c := w.router.Conversation(agent, id)
+	if _, ok := w.router.Session(c); !ok {
+		return unknownSession(agent, id)
+	}
+	return w.router.Forget(ctx, c)
+}
+
+// Use implements control.Backend.
+func (w *Worker) Use(_ context.Context, agent, server string) (control.Switch, error) {
+	if _, ok := w.config.Current().Server(server); !ok {
+		return control.Switch{}, unknownServer(server)
+	}
+	return w.change(agent, server, func(data []byte) ([]byte, error) { return config.UseServer(data, agent, server) })
+}
+
+// Reset implements control.Backend.
+func (w *Worker) Reset(_ context.Context, agent string) (control.Switch, error) {
+	return w.change(agent, "", func(data []byte) ([]byte, error) { return config.ResetServer(data, agent) })
+}
+
+// change edits config.yaml, takes it into force and tells who stays where.
+func (w *Worker) change(agent, server string, edit func([]byte) ([]byte, error)) (control.Switch, error) {
+	s := control.Switch{Agent: agent, Server: server, Before: w.config.Current().Agents[agent].Server}
+	if err := w.edit(edit); err != nil {
+		return s, err
+	}
+	s.Stay = map[string]int{}
+	for place, n := range w.router.Running(agents.Agent(agent)) {
+		s.Stay[place] += n
+	}
+	return s, nil
+}
+
+func (w *Worker) edit(edit func([]byte) ([]byte, error)) error {
+	if err := config.Edit(w.opts.Home.Config(), edit); err != nil {
+		return &control.Error{Message: err.Error(), Hint: "mend " + w.opts.Home.Config() + ", then try again", Code: control.CodeConflict}
+	}
+	if err := w.config.Reload(); err != nil {
+		return &control.Error{Message: "written, but not in force: " + err.Error(), Code: control.CodeFailed}
+	}
+	return nil
+}
+
+// AddServer implements control.Backend.
+func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (control.ServerChange, error) {
+	change := control.ServerChange{Name: spec.Name}
+	source, err := config.ParseKeySource(spec.Key)
+	if err != nil {
+		return change, &control.Error{Message: err.Error(), Code: control.CodeInvalid}
+	}
+	server := config.Server{Name: spec.Name, URL: spec.URL, Key: source}
+	for _, r := range spec.Rename {
+		server.Rename = append(server.Rename, config.Rename{Glob: r.Glob, Name: r.Name})
+	}
+	old, changed := w.config.Current().Server(spec.Name)
+	change.Changed = changed
+	if changed {
+		change.Running = w.runningOn(old)
+		change.Agents = agentsOn(w.config.Current(), spec.Name)
+	}
+	if spec.Secret != "" {
+		if err := w.keys.Store(ctx, spec.Name, source.Kind, credential.NewSecret(spec.Secret)); err != nil {
+			return change, &control.Error{Message: err.Error(), Code: control.CodeFailed}
+		}
+	}
+	if err := w.edit(func(data []byte) ([]byte, error) { return config.AddServer(data, server) }); err != nil {
+		return change, err
+	}
+	w.keys.Invalidate(spec.Name)
+	return change, nil
+}
+
+// RemoveServer implements control.Backend.
+func (w *Worker) RemoveServer(ctx context.Context, name string) (control.ServerChange, error) {
+	change := control.ServerChange{Name: name}
+	c := w.config.Current()
+	server, ok := c.Server(name)
+	if !ok {
+		return change, unknownServer(name)
+	}
+	change.Changed, change.Running, change.Agents = true, w.runningOn(server), agentsOn(c, name)
+	if err := w.edit(func(data []byte) ([]byte, error) { return config.RemoveServer(data, name) }); err != nil {
+		return change, err
+	}
+	if err := w.keys.Remove(ctx, name, server.Key.Kind); err != nil {
+		change.Warnings = append(change.Warnings, "its stored key is still there: "+err.Error())
+	}
+	return change, nil
+}
+
+func (w *Worker) runningOn(s *config.Server) int {
+	running := w.router.Running("")
+	n := running[s.Name]
+	for _, m := range s.Pool {
+		n += running[s.Name+"/"+m.Name]
+	}
+	return n
+}
+
+func agentsOn(c *config.Config, server string) []string {
+	var names []string
+	for name, choice := range c.Agents {
+		if choice.Server == server {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Requests implements control.Backend.
+func (w *Worker) Requests(ctx context.Context, tail int) ([]control.Request, error) {
+	lines, err := w.reqlog.Tail(ctx, tail, reqlog.Filter{})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]control.Request, 0, len(lines))
+	for i := range lines {
+		list = append(list, requestOf(&lines[i]))
+	}
+	return list, nil
+}
+
+// Subscribe implements control.Backend.
+func (w *Worker) Subscribe(ctx context.Context) (<-chan control.Event, error) {
+	return w.hub.Subscribe(ctx)
+}
+
+// snapshot is everything a reader of the event stream begins with.
+func (w *Worker) snapshot() control.Event {
+	status := w.status()
+	return control.Event{Kind: control.EventSnapshot, Status: &status, Sessions: w.router.Sessions()}
+}
+
+func (w *Worker) publishStatus() {
+	if w.hub == nil || !w.hub.Listening() {
+		return
+	}
+	status := w.status()
+	w.hub.Publish(control.Event{Kind: control.EventStatus, Status: &status})
+}
+
+// rows are the conversations as the log tells them.
+func (w *Worker) rows() []control.Session {
+	known := w.reqlog.Index().Conversations(time.Now().Add(-pinLife))
+	rows := make([]control.Session, 0, len(known))
+	for _, c := range known {
+		rows = append(rows, control.Session{
+			Agent: c.Agent, ID: c.Session, Server: c.Server, Pin: c.Pin, Why: c.Why,
+			Opened: c.Opened, LastTurn: c.LastTurn, Turns: c.Turns,
+			ModelAsked: c.ModelAsked, ModelSent: c.ModelSent, Context: c.Context, Cached: c.Cached,
+			Input: c.Input, Output: c.Output, CacheRead: c.CacheRead,
+			FirstMS: c.FirstMS, TotalMS: c.TotalMS, Status: c.Status, Error: c.Error,
+		})
+	}
+	return rows
+}
+
+// pinLife is how long ago a conversation may have been used to be listed.
+const pinLife = 31 * 24 * time.Hour

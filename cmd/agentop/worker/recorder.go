@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"time"
+
+	"agentop/agents"
+	"agentop/router/config"
+	"agentop/router/control"
+	"agentop/router/metrics"
+	"agentop/router/placement"
+	"agentop/router/reqlog"
+)
+
+// recorder is the request log as the router wants it.
+type recorder struct{ log *reqlog.Log }
+
+// Append keeps going when the disk refuses: the log keeps the line in memory,
+// says so in its state and tries again.
+func (r recorder) Append(l reqlog.Line) { _ = r.log.Append(l) }
+
+func (r recorder) Register(c placement.Conversation, server string, key uint64) {
+	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: time.Now()})
+}
+
+func (r recorder) Last(c placement.Conversation) (string, bool) {
+	last, ok := r.log.Index().Last(string(c.Agent), c.Session)
+	return serverOf(last.Server), ok
+}
+
+func (r recorder) Response(id string) []placement.Owner { return owners(r.log.Index().ByResponse(id)) }
+func (r recorder) Key(key uint64) []placement.Owner     { return owners(r.log.Index().ByKey(key)) }
+func (r recorder) Mark(mark uint64) []placement.Owner   { return owners(r.log.Index().ByMark(mark)) }
+func (r recorder) Loaded() <-chan struct{}              { return r.log.Loaded() }
+
+func owners(list []reqlog.Owner) []placement.Owner {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]placement.Owner, len(list))
+	for i, o := range list {
+		out[i] = placement.Owner{
+			Conversation: placement.Conversation{Agent: agents.Agent(o.Agent), Session: o.Session},
+			Server:       serverOf(o.Server),
+		}
+	}
+	return out
+}
+
+// serverOf is the server of a place as lines write it: a pool without its
+// member, which is soft.
+func serverOf(place string) string {
+	for i := 0; i < len(place); i++ {
+		if place[i] == '/' {
+			return place[:i]
+		}
+	}
+	return place
+}
+
+// requestOf is a log line as the control API tells it.
+func requestOf(l *reqlog.Line) control.Request {
+	return control.Request{
+		Time: l.Time, ID: l.ID, Agent: l.Agent, Session: placement.Plain(l.Session), Turn: l.Turn, Side: l.Side,
+		Pin: l.Pin, Server: l.Server, Method: l.Method, Path: l.Path, Model: l.ModelSent, Status: l.Status,
+		Input: l.Input, Output: l.Output, FirstMS: l.FirstMS, TotalMS: l.TotalMS, Error: l.Error,
+	}
+}
+
+// gauges are what the metrics ask when they are read.
+func (w *Worker) gauges() metrics.Gauges {
+	return metrics.Gauges{
+		Pins:        func() float64 { return float64(w.store.State().Keys) },
+		UnsavedPins: func() float64 { return float64(w.store.State().Unsaved) },
+		SaveFailing: func() float64 {
+			if w.store.State().Err != nil {
+				return 1
+			}
+			return 0
+		},
+		Keys:        func() float64 { return float64(w.reqlog.State().Keys) },
+		DroppedKeys: func() float64 { return float64(w.reqlog.State().DroppedKeys) },
+		BadLines:    func() float64 { return float64(w.reqlog.State().Damaged) },
+		Streams:     func() float64 { return float64(w.router.Streams()) },
+	}
+}
+
+// warnings are the lines that a start and `status` show of a configuration.
+func warnings(c *config.Config) []string { return c.Warnings() }

@@ -1,0 +1,190 @@
+// Package worker puts the parts of the proxy together and runs them: store,
+// request log, configuration, router, control API. One worker serves; while
+// an old one drains, two share the home. It holds no rule of its own. Start
+// reading at Run.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"agentop/cmd/agentop/home"
+	"agentop/filestore"
+	"agentop/router"
+	"agentop/router/config"
+	"agentop/router/control"
+	"agentop/router/credential"
+	"agentop/router/metrics"
+	"agentop/router/reqlog"
+)
+
+// Options is what a worker needs to know.
+type Options struct {
+	Home    home.Home
+	Version string
+	Stderr  io.Writer
+	// Drain is how long streams may go on after ctx is done; 0 means DefaultDrain.
+	Drain time.Duration
+	// Ready is called once the proxy serves, with the addresses it listens on.
+	Ready func(addresses []string)
+}
+
+// DefaultDrain is the grace that running streams have when the proxy is told
+// to stop.
+const DefaultDrain = 30 * time.Minute
+
+// Worker is one running proxy.
+type Worker struct {
+	opts    Options
+	log     *slog.Logger
+	config  *config.Watcher
+	store   filestore.Store
+	reqlog  *reqlog.Log
+	keys    *credential.Resolver
+	router  *router.Router
+	hub     *control.Hub
+	started time.Time
+	listen  []string
+}
+
+// Run serves until ctx is done and the streams that ran then have ended. The
+// error says why it could not start, or what was lost at the end.
+func Run(ctx context.Context, o Options) error {
+	if o.Drain == 0 {
+		o.Drain = DefaultDrain
+	}
+	if err := o.Home.Create(); err != nil {
+		return err
+	}
+	w := &Worker{opts: o, started: time.Now()}
+	logFile := openProxyLog(o.Home)
+	defer logFile.Close()
+	w.log = slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	if err := w.open(ctx); err != nil {
+		w.log.Error("not started", "error", err)
+		return err
+	}
+	err := w.serve(ctx)
+	if closeErr := w.close(); closeErr != nil {
+		err = errors.Join(err, closeErr)
+	}
+	return err
+}
+
+// open builds the parts, the last first that others lean on.
+func (w *Worker) open(ctx context.Context) (err error) {
+	w.config = config.Watch(ctx, w.opts.Home.Config(), config.Options{})
+	if err := w.config.Err(); err != nil {
+		return err
+	}
+	// A store that cannot be opened still serves from memory and says so.
+	w.store, err = filestore.Open(ctx, "file://"+w.opts.Home.Pins(), filestore.WithLogger(w.log), filestore.WithMemoryFallback())
+	if err != nil {
+		return fmt.Errorf("open pins: %w", err)
+	}
+	w.reqlog, err = reqlog.Open(w.opts.Home.LogDir(), reqlog.Options{
+		Warn: func(text string) { w.log.Warn(text) },
+	})
+	if err != nil {
+		return fmt.Errorf("open request log: %w", err)
+	}
+	w.keys = credential.NewResolver(w.opts.Home.Keys())
+	w.hub = control.NewHub(w.snapshot)
+	meter := metrics.New(w.opts.Version, w.gauges())
+	w.router = router.New(router.Parts{
+		Config: w.config.Current, Pins: pins{w.store}, Recorder: recorder{w.reqlog}, Credentials: keys{w.keys},
+		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.hub.Publish,
+	})
+	w.config.OnChange(func(_, _ *config.Config) { w.publishStatus() })
+	w.config.OnError(w.configError)
+	go w.load(ctx)
+	return nil
+}
+
+// configError tells that the file on disk is not in force, or is again.
+func (w *Worker) configError(err error) {
+	if err != nil {
+		w.log.Error("configuration is not in force", "error", err)
+	}
+	w.publishStatus()
+}
+
+// load reads the request log back, behind the requests that are served.
+func (w *Worker) load(ctx context.Context) {
+	if err := w.reqlog.Load(ctx); err != nil && ctx.Err() == nil {
+		w.log.Error("read the request log back", "error", err)
+	}
+	w.router.Restore(storedPins(w.store), w.rows())
+	w.publishStatus()
+}
+
+// serve binds the addresses and serves until ctx is done; then it stops
+// listening and lets the streams finish.
+func (w *Worker) serve(ctx context.Context) error {
+	listeners, err := listen(w.config.Current().Listen, w.log)
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		w.listen = append(w.listen, l.Addr().String())
+	}
+	controlListener, err := control.Listen(w.opts.Home.Socket())
+	if err != nil {
+		closeAll(listeners)
+		return err
+	}
+	api := control.NewServer(w)
+	go func() { _ = api.Serve(controlListener) }() // its end is ours
+	defer api.Close()
+	defer w.hub.Close()
+
+	proxy := &http.Server{
+		Handler:           w.router,
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       10 * time.Minute,
+		MaxHeaderBytes:    256 << 10,
+		ErrorLog:          slog.NewLogLogger(w.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func(l net.Listener) { failed <- proxy.Serve(l) }(l)
+	}
+	w.log.Info("serving", "listen", w.listen, "version", w.opts.Version)
+	if w.opts.Ready != nil {
+		w.opts.Ready(w.listen)
+	}
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	return w.drain(proxy)
+}
+
+// drain stops listening and waits for the running streams.
+func (w *Worker) drain(proxy *http.Server) error {
+	w.log.Info("stopping; running streams finish first", "grace", w.opts.Drain)
+	ctx, cancel := context.WithTimeout(context.Background(), w.opts.Drain)
+	defer cancel()
+	if err := proxy.Shutdown(ctx); err != nil {
+		_ = proxy.Close() // the grace is over: what still runs is cut
+		return fmt.Errorf("streams were cut after %s: %w", w.opts.Drain, err)
+	}
+	return nil
+}
+
+func (w *Worker) close() error {
+	return errors.Join(w.reqlog.Close(), w.store.Close())
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		_ = l.Close() // never served
+	}
+}

@@ -1,0 +1,101 @@
+// Package metrics counts what the proxy does and serves the counts in
+// Prometheus's text format. It is the only importer of the metrics library.
+// Each name begins with agentop_; docs/metrics.md says what to do when one
+// moves.
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	vm "github.com/VictoriaMetrics/metrics"
+
+	"agentop/agents"
+)
+
+// Gauges are asked when somebody reads the metrics.
+type Gauges struct {
+	Pins        func() float64 // in the store
+	UnsavedPins func() float64 // writes that only memory holds
+	SaveFailing func() float64 // 1 while saves fail
+	Keys        func() float64 // prefix keys in the index
+	DroppedKeys func() float64 // keys that found the index full; only grows
+	BadLines    func() float64 // damaged lines skipped when the log was read
+	Streams     func() float64 // requests in flight
+}
+
+// Metrics holds the counters. Its methods may be called at the same time.
+type Metrics struct {
+	set *vm.Set
+
+	mu     sync.RWMutex
+	counts map[requestLabels]*vm.Counter
+}
+
+type requestLabels struct {
+	agent, server string
+	turn          agents.Turn
+	status        int
+}
+
+// firstByteBuckets are in seconds: a cache hit on a desk to a model that has
+// to be loaded.
+var firstByteBuckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
+// New makes the counters, and gauges that ask g.
+func New(version string, g Gauges) *Metrics {
+	vm.ExposeMetadata(true)
+	m := &Metrics{set: vm.NewSet(), counts: map[requestLabels]*vm.Counter{}}
+	for name, read := range map[string]func() float64{
+		"agentop_pins":                      g.Pins,
+		"agentop_pins_unsaved":              g.UnsavedPins,
+		"agentop_save_failing":              g.SaveFailing,
+		"agentop_prefix_keys":               g.Keys,
+		"agentop_prefix_keys_dropped_total": g.DroppedKeys,
+		"agentop_log_bad_lines":             g.BadLines,
+		"agentop_streams":                   g.Streams,
+	} {
+		m.set.NewGauge(name, read)
+	}
+	m.set.NewGauge(fmt.Sprintf("agentop_build_info{version=%q}", version), func() float64 { return 1 })
+	return m
+}
+
+// ServeHTTP writes the metrics.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.set.WritePrometheus(w)
+	vm.WriteProcessMetrics(w)
+}
+
+// Request counts a request that ended.
+func (m *Metrics) Request(agent, server string, turn agents.Turn, status int) {
+	labels := requestLabels{agent, server, turn, status}
+	m.mu.RLock()
+	c, ok := m.counts[labels]
+	m.mu.RUnlock()
+	if !ok {
+		c = m.set.GetOrCreateCounter(fmt.Sprintf("agentop_requests_total{agent=%q,server=%q,turn=%q,status=\"%d\"}", agent, server, turn, status))
+		m.mu.Lock()
+		m.counts[labels] = c
+		m.mu.Unlock()
+	}
+	c.Inc()
+}
+
+// FirstByte observes the time from a request's arrival to the first byte of
+// its answer.
+func (m *Metrics) FirstByte(server string, d time.Duration) {
+	m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("agentop_first_byte_seconds{server=%q}", server), firstByteBuckets).Update(d.Seconds())
+}
+
+// PinWrite counts a write of a pin: new, member, model, renew.
+func (m *Metrics) PinWrite(reason string) {
+	m.set.GetOrCreateCounter(fmt.Sprintf("agentop_pin_writes_total{reason=%q}", reason)).Inc()
+}
+
+// Refused counts a request that agentop refused by itself.
+func (m *Metrics) Refused(reason string) {
+	m.set.GetOrCreateCounter(fmt.Sprintf("agentop_refused_total{reason=%q}", reason)).Inc()
+}

@@ -1,0 +1,201 @@
+package router
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"agentop/agents"
+	"agentop/router/control"
+	"agentop/router/placement"
+	"agentop/router/reqlog"
+	"agentop/router/stream"
+)
+
+// observe takes the head of the upstream's answer. It sees every answer, an
+// error too, and changes none but for the route header.
+func (t *turn) observe(res *http.Response, to *target) {
+	t.status = res.StatusCode
+	delete(res.Header, RouteHeader) // an agentop behind this one has its own
+	t.route().set(res.Header)
+	// net/http would invent these where the upstream sent none.
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, ok := res.Header[name]; !ok {
+			t.w.Header()[name] = nil
+		}
+	}
+	switch {
+	case res.StatusCode == http.StatusUnauthorized && t.server != nil:
+		t.r.Credentials.Rejected(t.server.Name)
+		t.r.health.note(to.place, healthFailing, "it refused the key (401)", t.r.Now())
+	case res.StatusCode >= 500:
+		t.r.health.note(to.place, healthFailing, res.Status, t.r.Now())
+	default:
+		t.r.health.note(to.place, healthOK, "", t.r.Now())
+	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return
+	}
+	if res.StatusCode/100 == 2 && strings.Contains(res.Header.Get("Content-Type"), "text/html") {
+		t.r.Logger.Warn("an API call was answered with a web page: wrong base URL?", "server", to.place, "url", redacted(to.url))
+	}
+	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
+	res.Body = t.answer
+	// What was read of the request has served; a stream may last for an hour.
+	t.body, t.plain = nil, nil
+}
+
+// began counts the request as a stream of its conversation.
+func (t *turn) began() {
+	if t.conv.Session == "" || !isMain(t.decision.Turn) {
+		return
+	}
+	t.running = true
+	pin, place, model, signed := t.pin, placeName(t.decision.Server, t.member), t.sent, t.scratch.outline.Signed
+	t.r.roster.update(t.conv, func(s *control.Session) {
+		s.Streams++
+		s.Server, s.Saved = place, true
+		s.ModelAsked, s.ModelSent = t.scratch.outline.Model, model
+		s.Signed = s.Signed || signed
+		if pin != nil {
+			s.Pin, s.Why, s.Opened, s.Title, s.Dir = pin.Pin, pin.Why, pin.Opened, pin.Title, pin.Dir
+		}
+	})
+}
+
+// end records the turn, however it ended.
+func (t *turn) end() {
+	if t.answered {
+		t.scratch.release()
+		return
+	}
+	var sum stream.Summary
+	if t.answer != nil {
+		sum = t.answer.summary()
+		t.cut = t.cutBy()
+	}
+	now := t.r.Now()
+	line := t.line(sum, now)
+	t.scratch.release()
+	t.r.Recorder.Append(line)
+	t.r.Meter.Request(line.Agent, line.Server, t.route().turn, t.status)
+	t.countRow(sum, line, now)
+	t.publish(line)
+}
+
+// cutBy says who ended the answer before its end; "" when it came whole.
+func (t *turn) cutBy() string {
+	switch {
+	case t.answer.err == io.EOF:
+		return ""
+	case t.in.Context().Err() != nil, t.answer.err == nil:
+		return "client" // we stopped reading because we could not write
+	}
+	t.r.health.note(placeName(t.decision.Server, t.member), healthFailing, "it broke an answer off", t.r.Now())
+	if errors.Is(t.answer.err, errUnfinished) {
+		t.r.Logger.Warn("stream ended without its terminator; the client's connection was cut", "server", placeName(t.decision.Server, t.member))
+	}
+	return "server"
+}
+
+// line is the request's line in the log. It never holds a body, a query or a
+// credential.
+func (t *turn) line(sum stream.Summary, now time.Time) reqlog.Line {
+	route := t.route()
+	l := reqlog.Line{
+		Time: now, Kind: reqlog.KindTurn, ID: t.id,
+		Agent: string(route.agent), Session: t.session(), Turn: route.turn.String(), Pin: route.pin, Server: route.server,
+		Format: formatWord(t.rec.Format), Method: t.in.Method, Path: t.split.Path,
+		ModelAsked: t.scratch.outline.Model, ModelSent: t.sent, Status: t.status, Cut: t.cut,
+		Input: sum.Usage.Input, CacheRead: sum.Usage.CacheRead, CacheWrite: sum.Usage.CacheWrite, Output: sum.Usage.Output,
+		BytesIn: max(t.in.ContentLength, 0), TotalMS: now.Sub(t.started).Milliseconds(), Error: sum.Error,
+	}
+	if route.turn == agents.Side || route.turn == agents.NotInference {
+		l.Side = string(t.rec.Kind)
+	}
+	if t.failure != nil {
+		l.Error = t.failure.class
+	}
+	if t.answer != nil {
+		l.BytesOut = t.answer.bytes
+		if !t.answer.first.IsZero() {
+			first := t.answer.first.Sub(t.started)
+			l.FirstMS = first.Milliseconds()
+			t.r.health.firstByte(l.Server, first)
+			t.r.Meter.FirstByte(l.Server, first)
+		}
+	}
+	if t.status/100 == 2 && t.decision.Server != "" {
+		t.remember(&l, sum)
+	}
+	return l
+}
+
+// remember adds to the line by what the conversation will be known again.
+func (t *turn) remember(l *reqlog.Line, sum stream.Summary) {
+	if isMain(t.decision.Turn) && len(t.scratch.keys) > 0 {
+		l.Key = string(appendHex(nil, t.scratch.keys[len(t.scratch.keys)-1]))
+	}
+	if sum.MarkBytes >= minMark {
+		l.Mark = string(appendHex(nil, sum.Mark))
+	}
+	if sum.ResponseID != "" {
+		l.Responses = []string{sum.ResponseID}
+	}
+}
+
+// pinLine is the line that is written when a pin is made.
+func (t *turn) pinLine() reqlog.Line {
+	l := reqlog.Line{
+		Time: t.r.Now(), Kind: reqlog.KindPin, ID: t.id, Agent: string(t.conv.Agent), Session: t.conv.Session,
+		Turn: t.decision.Turn.String(), Pin: string(t.decision.Pin), Why: t.pin.Why,
+		Server:     placeName(t.decision.Server, t.member),
+		ModelAsked: t.scratch.outline.Model, ModelSent: t.sent,
+	}
+	if n := len(t.scratch.keys); n > 0 {
+		l.Key = string(appendHex(nil, t.scratch.keys[n-1]))
+	}
+	return l
+}
+
+// countRow adds the finished turn to its conversation's row.
+func (t *turn) countRow(sum stream.Summary, l reqlog.Line, now time.Time) {
+	if t.rec.Kind == agents.KindTitle && t.cfg.Titles && sum.Text != "" && t.rec.Session != "" {
+		t.keepTitle(sum.Text)
+	}
+	if !t.running {
+		return
+	}
+	t.r.roster.update(t.conv, func(s *control.Session) {
+		s.Streams--
+		s.LastTurn = now
+		s.Turns++
+		s.Status, s.Error = t.status, l.Error
+		s.FirstMS, s.TotalMS = l.FirstMS, l.TotalMS
+		addUsage(s, sum.Usage)
+	})
+}
+
+// keepTitle takes the agent's own title for its conversation. It is stored
+// with the pin's next save and never by one of its own.
+func (t *turn) keepTitle(answer string) {
+	title := agents.TitleOf(answer)
+	if title == "" {
+		return
+	}
+	c := placement.Conversation{Agent: t.rec.Agent, Session: t.rec.Session}
+	if _, ok := t.r.roster.get(c, t.started); ok {
+		t.r.roster.update(c, func(s *control.Session) { s.Title = title })
+	}
+}
+
+// publish tells people who look of the request.
+func (t *turn) publish(l reqlog.Line) {
+	t.r.Publish(control.Event{Kind: control.EventRequest, Request: &control.Request{
+		Time: l.Time, ID: l.ID, Agent: l.Agent, Session: placement.Plain(l.Session), Turn: l.Turn, Side: l.Side,
+		Pin: l.Pin, Server: l.Server, Method: l.Method, Path: l.Path, Model: l.ModelSent, Status: l.Status,
+		Input: l.Input, Output: l.Output, FirstMS: l.FirstMS, TotalMS: l.TotalMS, Error: l.Error,
+	}})
+}

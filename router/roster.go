@@ -1,0 +1,153 @@
+package router
+
+import (
+	"sort"
+	"sync"
+	"time"
+
+	"agentop/agents"
+	"agentop/router/control"
+	"agentop/router/placement"
+	"agentop/router/stream"
+)
+
+// maxRows bounds the roster; the conversation idle longest goes first. It is
+// the number of pins that the store keeps.
+const maxRows = 65_536
+
+// runningFor is how long after its last main turn a conversation counts as
+// running.
+const runningFor = 24 * time.Hour
+
+// roster is what people are shown of each conversation: the TUI and the
+// commands read it, no rule of placement does. Counts, model and last turn
+// come from main turns and the pin, never from side requests.
+type roster struct {
+	mu      sync.Mutex
+	rows    map[placement.Conversation]*control.Session
+	changed func(control.Session) // told after each change, without the lock
+}
+
+func newRoster(changed func(control.Session)) *roster {
+	return &roster{rows: map[placement.Conversation]*control.Session{}, changed: changed}
+}
+
+// update changes c's row, making it if need be, and tells of the change.
+func (r *roster) update(c placement.Conversation, change func(*control.Session)) {
+	r.mu.Lock()
+	row, ok := r.rows[c]
+	if !ok {
+		if len(r.rows) >= maxRows {
+			r.evict()
+		}
+		row = &control.Session{Agent: string(c.Agent), ID: c.Session, Pin: string(placement.PinNone)}
+		r.rows[c] = row
+	}
+	change(row)
+	copied := *row
+	r.mu.Unlock()
+	r.changed(copied)
+}
+
+// evict drops the row idle longest; the caller holds the lock.
+func (r *roster) evict() {
+	var oldest placement.Conversation
+	var at time.Time
+	for c, row := range r.rows {
+		if row.Streams == 0 && (at.IsZero() || row.LastTurn.Before(at)) {
+			oldest, at = c, row.LastTurn
+		}
+	}
+	delete(r.rows, oldest)
+}
+
+// restore makes a row of what the log told, unless there is one.
+func (r *roster) restore(c placement.Conversation, s control.Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.rows[c]; !ok && len(r.rows) < maxRows {
+		s.Streams = 0
+		r.rows[c] = &s
+	}
+}
+
+// restorePin adds what a stored pin tells to its conversation's row.
+func (r *roster) restorePin(p *pinRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row, ok := r.rows[p.conversation()]
+	if !ok {
+		if len(r.rows) >= maxRows {
+			return
+		}
+		row = &control.Session{Agent: string(p.Agent), ID: p.Session, LastTurn: p.Renewed}
+		r.rows[p.conversation()] = row
+	}
+	if row.Streams == 0 {
+		row.Server, row.Pin, row.Why, row.Opened = p.place(), p.Pin, p.Why, p.Opened
+		row.Title, row.Dir, row.Saved = p.Title, p.Dir, true
+	}
+}
+
+func (r *roster) forget(c placement.Conversation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.rows, c)
+}
+
+// get returns c's row as it is now.
+func (r *roster) get(c placement.Conversation, now time.Time) (control.Session, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row, ok := r.rows[c]
+	if !ok {
+		return control.Session{}, false
+	}
+	return withRunning(*row, now), true
+}
+
+// list returns all rows, the newest main turn first.
+func (r *roster) list(now time.Time) []control.Session {
+	r.mu.Lock()
+	list := make([]control.Session, 0, len(r.rows))
+	for _, row := range r.rows {
+		list = append(list, withRunning(*row, now))
+	}
+	r.mu.Unlock()
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		if !a.LastTurn.Equal(b.LastTurn) {
+			return a.LastTurn.After(b.LastTurn)
+		}
+		return a.Agent+a.ID < b.Agent+b.ID
+	})
+	return list
+}
+
+func withRunning(s control.Session, now time.Time) control.Session {
+	s.Running = s.Streams > 0 || (!s.LastTurn.IsZero() && now.Sub(s.LastTurn) < runningFor)
+	return s
+}
+
+// running counts an agent's running conversations by the server they are on.
+func (r *roster) running(agent agents.Agent, now time.Time) map[string]int {
+	counts := map[string]int{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c, row := range r.rows {
+		if (agent == "" || c.Agent == agent) && withRunning(*row, now).Running && row.Server != "" {
+			counts[row.Server]++
+		}
+	}
+	return counts
+}
+
+// addUsage adds what one main turn cost to its row.
+func addUsage(row *control.Session, u stream.Usage) {
+	if u.Input > 0 {
+		row.Context, row.Cached = u.Input, u.CacheRead
+	}
+	row.Input += u.Input
+	row.Output += u.Output
+	row.CacheRead += u.CacheRead
+}

@@ -1,0 +1,157 @@
+package router
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"agentop/router/config"
+)
+
+// How long an idle connection may be used again. Over plain HTTP a new
+// connection costs next to nothing, and model servers close idle ones after a
+// few seconds (uvicorn: 5 s): a request that meets such a close is lost and
+// must not be sent twice, so ours are given up long before. Over TLS a
+// connection is worth keeping; HTTP/2 says which requests it did not process.
+const (
+	idlePlain = 500 * time.Millisecond
+	idleTLS   = 30 * time.Second
+)
+
+// transportKey is what makes two connection pools different.
+type transportKey struct {
+	server, base, caFile string
+	insecure             bool
+	firstByte            time.Duration
+}
+
+// transports keeps one connection pool for each server and own upstream, so
+// that a slow server never starves another.
+type transports struct {
+	mu    sync.Mutex
+	pools map[transportKey]*http.Transport
+}
+
+func newTransports() *transports {
+	return &transports{pools: make(map[transportKey]*http.Transport)}
+}
+
+// get returns the connection pool for base, one base URL of server s (nil for
+// an own upstream). It reads ca_file on first use.
+func (t *transports) get(s *config.Server, base *url.URL) (*http.Transport, error) {
+	key := transportKey{base: base.Scheme + "://" + base.Host}
+	if s != nil {
+		key.server, key.caFile = s.Name, s.CAFile
+		key.insecure, key.firstByte = s.InsecureSkipVerify, s.FirstByteTimeout
+	}
+	t.mu.Lock()
+	pool, ok := t.pools[key]
+	t.mu.Unlock()
+	if ok {
+		return pool, nil
+	}
+	pool, err := newTransport(key, base.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first, ok := t.pools[key]; ok {
+		return first, nil
+	}
+	t.pools[key] = pool
+	return pool, nil
+}
+
+// keep drops the pools of servers that c no longer has as they were. Requests
+// that run on them end undisturbed; only idle connections are closed.
+func (t *transports) keep(c *config.Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, pool := range t.pools {
+		if key.server == "" {
+			continue
+		}
+		s, ok := c.Server(key.server)
+		if ok && s.CAFile == key.caFile && s.InsecureSkipVerify == key.insecure && s.FirstByteTimeout == key.firstByte {
+			continue
+		}
+		delete(t.pools, key)
+		pool.CloseIdleConnections()
+	}
+}
+
+func newTransport(key transportKey, secure bool) (*http.Transport, error) {
+	idle := idlePlain
+	if secure {
+		idle = idleTLS
+	}
+	tlsConfig := &tls.Config{InsecureSkipVerify: key.insecure} //nolint:gosec // the user's own setting, warned of at each start
+	if key.caFile != "" {
+		roots, err := rootsWith(key.caFile)
+		if err != nil {
+			return nil, err
+		}
+		tlsConfig.RootCAs = roots
+	}
+	dialer := &net.Dialer{
+		Timeout: 10 * time.Second,
+		KeepAliveConfig: net.KeepAliveConfig{
+			Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 6,
+		},
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment, // never for loopback
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       tlsConfig,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ForceAttemptHTTP2:     true,
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		DisableCompression:    true, // the client's Accept-Encoding stands
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       idle,
+		ResponseHeaderTimeout: key.firstByte,
+		ExpectContinueTimeout: time.Second,
+	}, nil
+}
+
+func rootsWith(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read ca_file: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file %q holds no PEM certificate", file)
+	}
+	return roots, nil
+}
+
+// once is a request body that is in memory. It has no GetBody, and even an
+// empty one is not http.NoBody: so net/http never takes the request for one
+// that it may send again by itself. It lets go of the bytes when they have
+// been read, for an answer may stream for an hour after that.
+type once struct{ rest []byte }
+
+func (o *once) Read(p []byte) (int, error) {
+	if len(o.rest) == 0 {
+		o.rest = nil
+		return 0, io.EOF
+	}
+	n := copy(p, o.rest)
+	o.rest = o.rest[n:]
+	return n, nil
+}
+
+func (o *once) Close() error { return nil }
