@@ -109,6 +109,12 @@ func decodeBlocks(dst, raw []byte) (written, read int) {
 	if w, r, ok := decodeFast(dst, raw, n); ok {
 		return w, r
 	}
+	return decodeRuns(dst, raw, n)
+}
+
+// decodeRuns is decodeBlocks for every machine; n is how many blocks both dst
+// and raw have. It is apart because it clears its masks first.
+func decodeRuns(dst, raw []byte, n int) (written, read int) {
 	var m masks
 	for n > 0 {
 		blocks := min(n, words)
