@@ -107,6 +107,7 @@ func (s *scanner) messages() {
 	s.last, s.user, s.leading, s.answer, s.carried = message{}, false, true, tally{}, 0
 	o.Count, o.History, o.Signed = 0, false, false
 	o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser = o.FirstUser[:0], o.PriorUser[:0], o.LastUser[:0], o.AfterUser[:0]
+	o.Leading = o.Leading[:0]
 	if o.Format == ChatCompletions {
 		o.System = o.System[:0]
 	}
@@ -199,6 +200,9 @@ func (s *scanner) endMessage(m *message) {
 		}
 		if s.leading && o.Format == ChatCompletions {
 			o.System = appendTexts(o.System, o.texts)
+		}
+		if s.leading && o.Format == Responses {
+			o.Leading = appendTexts(o.Leading, o.texts)
 		}
 	}
 	if m.from != system {

@@ -64,6 +64,9 @@ type Outline struct {
 	TurnMetadata       string // Responses: client_metadata["x-codex-turn-metadata"], decoded
 
 	System []Text // texts of "system" (Messages) or "instructions" (Responses) or leading system/developer messages (Chat Completions)
+	// Leading are the texts of the system messages that lead the input
+	// (Responses): some clients put there what others call "instructions".
+	Leading []Text
 	// Billing is the span to cut so that Claude Code's billing block leaves
 	// "system" and valid JSON stays; empty when there is none.
 	Billing Span

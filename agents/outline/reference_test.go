@@ -455,6 +455,9 @@ func referenceMessages(o *Outline, v *tree) {
 			if leading && o.Format == ChatCompletions {
 				o.System = append(o.System, texts...)
 			}
+			if leading && o.Format == Responses {
+				o.Leading = append(o.Leading, texts...)
+			}
 		}
 		leading = leading && (role == "system" || role == "developer")
 		kind := m.str("type")

@@ -43,6 +43,7 @@ func (o *Outline) reset(f Format) {
 		MaxTokens:  -1,
 		ModelSpans: o.ModelSpans[:0],
 		System:     o.System[:0],
+		Leading:    o.Leading[:0],
 		FirstUser:  o.FirstUser[:0],
 		PriorUser:  o.PriorUser[:0],
 		LastUser:   o.LastUser[:0],
@@ -265,7 +266,7 @@ func (s *scanner) finish() {
 	if o.Format != Responses {
 		o.LastType = ""
 	}
-	for _, texts := range [...][]Text{o.System, o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser} {
+	for _, texts := range [...][]Text{o.System, o.Leading, o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser} {
 		for i := range texts {
 			texts[i].Head = o.head(s.b[texts[i].Raw.From:texts[i].Raw.To])
 		}

@@ -24,7 +24,7 @@ func plainOutline(o *Outline) Outline {
 	if o.Err != nil {
 		p.Err = errSyntax
 	}
-	for _, texts := range []*[]Text{&p.System, &p.FirstUser, &p.PriorUser, &p.LastUser, &p.AfterUser} {
+	for _, texts := range []*[]Text{&p.System, &p.Leading, &p.FirstUser, &p.PriorUser, &p.LastUser, &p.AfterUser} {
 		copied := []Text{}
 		for _, t := range *texts {
 			copied = append(copied, Text{Head: append([]byte{}, t.Head...), Raw: t.Raw})
