@@ -93,7 +93,7 @@ func TestEncoderNeverExceedsTheLongestLine(t *testing.T) {
 	}
 	l.Session = l.Session[:maxString]
 	l.Responses = nil
-	for range 20 {
+	for range 6 {
 		l.Responses = append(l.Responses, strings.Repeat("\x01", maxString))
 	}
 	if n := len(appendLine(nil, &l)); n > maxLine {
@@ -245,7 +245,7 @@ func reversed(s []string) []string {
 // Blocks end anywhere in a line; no line is lost or seen twice.
 func TestBackwardCutsBlocksRight(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
+	for range 6 {
 		var want []string
 		var file bytes.Buffer
 		for file.Len() < 3*blockSize {

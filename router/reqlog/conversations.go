@@ -18,7 +18,7 @@ type Conversation struct {
 
 	Opened   time.Time // arrival of its first turn
 	LastTurn time.Time // end of its last turn so far, or when its pin was made
-	Turns    int       // main turns that ended
+	Turns    int       // main turns that ended, as far as the log still tells
 
 	// Of the last main turn that ended.
 	Status  int
@@ -34,7 +34,7 @@ type Conversation struct {
 	Key        uint64 // zero: none
 	Mark       uint64
 
-	// Sums over its main turns.
+	// Sums over these turns.
 	Input, CacheRead, Output int64
 }
 
