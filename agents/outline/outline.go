@@ -2,8 +2,52 @@
 // and notes what agentop needs of it: who speaks (roles, the first words of
 // texts, tools), where the two permitted edits would be spliced, and a hash of
 // each element of the conversation. It copies nothing of the body but short
-// heads of escaped texts, decodes nothing by reflection, and never judges what
-// a request is: package agents does that. Start reading at Scan.
+// strings and heads of escaped texts, decodes nothing by reflection, and never
+// judges what a request is: package agents does that. Start reading at Scan.
+//
+// # Elements
+//
+// The system prompt ("system" of the Messages API, "instructions" of
+// Responses) is the first element if a string in it counts; each message or
+// input item is one more, except that an item of type reasoning (or thinking,
+// redacted_thinking) is none. A string input is one user message. An
+// element's value is the wrapping sum of the hashes of its strings at any
+// depth, its role among them, so order, structure and field names do not
+// count, and a string equals its one-part array. Not counted are
+//   - numbers, booleans, null, and the names of members;
+//   - the values of type, cache_control, signature, encrypted_content and
+//     reasoning_content, and a message's or item's own id;
+//   - all of an object whose type is thinking, redacted_thinking or reasoning;
+//   - Claude Code's billing block.
+//
+// Ids of tool calls and names of tools count. Of equal keys in one object all
+// strings count, but only the last role and the last type speak.
+//
+// # Replies
+//
+// A Reply is one assistant message; in the Responses API, all items up to the
+// next one that the model did not write: a message of another role, a tool's
+// output (type ..._output) or a compaction. Its Mark is the wrapping sum of the
+// hashes of
+//   - each text that is not empty: a string content, and the text of a part of
+//     type text or output_text;
+//   - for each tool call (tool_use, server_tool_use, mcp_tool_use; tool_calls;
+//     function_call, custom_tool_call) its id (Responses: call_id), its name,
+//     and all strings of its arguments at any depth, empty ones and what the
+//     elements leave out included. Arguments that are JSON in a string count
+//     as the strings in that JSON; if it is not JSON, as one string; an empty
+//     one not at all. The input of a custom tool is text, and not looked into.
+//
+// Thinking and reasoning never count. Bytes is the length of what was hashed.
+// Package stream computes the same of an answer as it passes.
+//
+// # Edits
+//
+// Billing is what to cut so that the billing block leaves the system prompt:
+// an array's element with one comma; a string system, key and all (or what is
+// between its quotes, if an equal key before it would then speak). Where text
+// follows the billing line, only the line goes. Of several blocks it is the
+// first, and none of them counts.
 package outline
 
 // Format is the API format that a body is written in.
