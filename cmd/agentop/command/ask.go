@@ -7,21 +7,27 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"agentop/cmd/agentop/command/plain"
 )
 
 // maxKey bounds what is read as a key, in bytes.
 const maxKey = 64 << 10
 
-// confirm asks a yes-or-no question on the terminal; everything but y and yes
-// is no. Without a terminal the answer is no, with the flag that says yes.
-func (a *App) confirm(ctx context.Context, yes bool, question string) error {
+// confirm says what is at stake, always, and asks a yes-or-no question unless
+// the user has said yes; everything but y and yes is no. Without a terminal
+// the answer is no, with the flag that says yes.
+func (a *App) confirm(ctx context.Context, yes bool, stake []string, question string) error {
+	for _, line := range stake {
+		_, _ = fmt.Fprintln(a.Err, plain.Text(line))
+	}
 	if yes {
 		return nil
 	}
 	if !a.InTerminal {
 		return hint(fmt.Errorf("%w: there is no terminal to ask on", errDeclined), "--yes answers yes")
 	}
-	_, _ = fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	_, _ = fmt.Fprintf(a.Err, "%s [y/N] ", plain.Text(question))
 	line, err := await(ctx, func() (string, error) {
 		line, err := bufio.NewReader(a.In).ReadString('\n')
 		if errors.Is(err, io.EOF) {

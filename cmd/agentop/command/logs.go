@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,8 +119,6 @@ func (o *logsOptions) follow(ctx context.Context, client *control.Client) error 
 
 // print writes the requests that the filters let through.
 func (o *logsOptions) print(requests []control.Request) error {
-	out := json.NewEncoder(o.Out)
-	out.SetEscapeHTML(false)
 	for _, r := range requests {
 		switch {
 		case o.Agent != "" && r.Agent != o.Agent,
@@ -129,8 +126,8 @@ func (o *logsOptions) print(requests []control.Request) error {
 			o.Session != "" && !strings.HasPrefix(r.Session, o.Session) && !strings.HasPrefix(shownID(r.Session), o.Session):
 			continue
 		case o.JSON:
-			if err := out.Encode(r); err != nil {
-				return fmt.Errorf("write to standard output: %w", err)
+			if err := o.encode(r, ""); err != nil {
+				return err
 			}
 			continue
 		}

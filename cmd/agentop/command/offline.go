@@ -36,7 +36,7 @@ func editConfig(dir home.Home, change func([]byte) ([]byte, error)) error {
 	if err := dir.Create(); err != nil {
 		return err
 	}
-	return editFile(dir.Config(), change)
+	return config.Edit(dir.Config(), change)
 }
 
 // storeKey keeps a typed key when no proxy runs that would.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -124,15 +125,19 @@ func (a *App) facts(pairs ...string) error {
 	return a.write(b.String())
 }
 
-// json prints a value for programs. An empty list is [], never null.
-func (a *App) json(v any) error {
-	e := json.NewEncoder(a.Out)
-	e.SetIndent("", "  ")
+// json prints a value for programs, indented.
+func (a *App) json(v any) error { return a.encode(v, "  ") }
+
+// encode prints a value as JSON that does nothing to a terminal.
+func (a *App) encode(v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write to standard output: %w", err)
+		return fmt.Errorf("encode: %w", err)
 	}
-	return nil
+	return a.write(string(plain.JSON(b.Bytes())))
 }
 
 // list is v as a JSON list, also when it is nil.

@@ -133,14 +133,14 @@ func (o *serverAddOptions) confirmChange(ctx context.Context, view *overview) er
 	if len(old.Members) > 0 {
 		before = "a pool"
 	}
-	return o.confirm(ctx, o.Yes, fmt.Sprintf("%s is %s. Send it to %s?",
-		plain.Text(o.Name), plain.Text(before+"; "+concerns(view, old)), plain.Text(o.URL)))
+	return o.confirm(ctx, o.Yes, []string{fmt.Sprintf("%s is %s; %s", o.Name, before, concerns(view, old))},
+		fmt.Sprintf("Send them to %s from their next turn on?", o.URL))
 }
 
 // concerns says how many running conversations a change of a server touches.
 func concerns(view *overview, s *control.Server) string {
 	if !view.running() {
-		return "how many running conversations it has is not known, because no agentop proxy is running"
+		return "how many running conversations are on it is not known, because no agentop proxy is running"
 	}
 	return plural(s.Running, "running conversation") + " " + isAre(s.Running) + " on it"
 }

@@ -49,7 +49,7 @@ func (o *serverRemoveOptions) run(ctx context.Context) error {
 		return unknownServer(&view.Status, o.Name)
 	}
 	users := agentsOf(&view.Status, o.Name)
-	if err := o.confirm(ctx, o.Yes, o.question(view, server, users)); err != nil {
+	if err := o.confirm(ctx, o.Yes, o.stake(view, server, users), "Remove "+o.Name+"?"); err != nil {
 		return err
 	}
 	client, dir, err := o.dial()
@@ -75,16 +75,16 @@ func (o *serverRemoveOptions) run(ctx context.Context) error {
 	return o.say("removed %s", plain.Text(o.Name))
 }
 
-// question says what removing the server means.
-func (o *serverRemoveOptions) question(view *overview, s *control.Server, users []string) string {
-	text := concerns(view, s)
+// stake says what removing the server means.
+func (o *serverRemoveOptions) stake(view *overview, s *control.Server, users []string) []string {
+	lines := []string{fmt.Sprintf("%s: %s", o.Name, concerns(view, s))}
 	if !view.running() || s.Running > 0 {
-		text += "; they are refused until it is added again"
+		lines = append(lines, "what runs there is refused until a server of that name is added again")
 	}
 	if len(users) > 0 {
-		text += fmt.Sprintf("; new conversations of %s go to the agent's own upstream", strings.Join(users, " and "))
+		lines = append(lines, fmt.Sprintf("new conversations of %s go to the agent's own upstream", strings.Join(users, " and ")))
 	}
-	return plain.Text(fmt.Sprintf("%s: %s. Remove it?", o.Name, text))
+	return lines
 }
 
 // agentsOf lists the agents whose new conversations go to a server.

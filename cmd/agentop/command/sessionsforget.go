@@ -45,9 +45,8 @@ func (o *sessionsForgetOptions) run(ctx context.Context) error {
 		return err
 	}
 	name := plain.Text(s.Agent) + " " + shownID(s.ID)
-	question := fmt.Sprintf("%s is on %s (%s). If it goes on, it may land elsewhere. Forget it?",
-		name, plain.Text(s.Server), o.state(&s))
-	if err := o.confirm(ctx, o.Yes, question); err != nil {
+	stake := fmt.Sprintf("%s is on %s (%s); if it goes on, it may land elsewhere", name, s.Server, o.state(&s))
+	if err := o.confirm(ctx, o.Yes, []string{stake}, "Forget it?"); err != nil {
 		return err
 	}
 	if err := client.Forget(ctx, s.Agent, s.ID); err != nil {

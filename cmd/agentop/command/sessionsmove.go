@@ -53,11 +53,8 @@ func (o *sessionsMoveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range priceLines(price) {
-		_, _ = fmt.Fprintln(o.Err, plain.Text(line))
-	}
-	question := fmt.Sprintf("Move %s %s from %s to %s?", plain.Text(s.Agent), shownID(s.ID), plain.Text(price.From), plain.Text(price.To))
-	if err := o.confirm(ctx, o.Yes, question); err != nil {
+	question := fmt.Sprintf("Move %s %s from %s to %s?", s.Agent, shownID(s.ID), price.From, price.To)
+	if err := o.confirm(ctx, o.Yes, priceLines(price), question); err != nil {
 		return err
 	}
 	moved, err := client.Move(ctx, s.Agent, s.ID, o.Server)

@@ -5,6 +5,7 @@
 package plain
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,6 +37,29 @@ func Lines(s string) string {
 		lines[i] = Text(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// JSON gives encoded JSON with every character that Text would replace written
+// as an escape: the value stays the same, and nothing acts on a terminal. It
+// is for what encoding/json leaves as it is, such as C1 controls.
+func JSON(encoded []byte) []byte {
+	var out []byte
+	for i, r := range string(encoded) {
+		if r == '\n' || standIn(r) == r {
+			if out != nil {
+				out = utf8.AppendRune(out, r)
+			}
+			continue
+		}
+		if out == nil {
+			out = append(make([]byte, 0, len(encoded)+16), encoded[:i]...)
+		}
+		out = fmt.Appendf(out, `\u%04x`, r) // none is beyond U+FFFF
+	}
+	if out == nil {
+		return encoded
+	}
+	return out
 }
 
 func safe(s string) bool {

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -35,6 +36,23 @@ func TestText(t *testing.T) {
 func TestLines(t *testing.T) {
 	if got, want := Lines("a\x1b\nb\r\n"), "a␛\nb␍\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestJSONKeepsTheValueAndHidesTheCharacter(t *testing.T) {
+	for _, value := range []string{"plain", "a\u009b2Jb\x7f", "日本\u202e\ufeff", "\x1b]52;c;x\a\n\t"} {
+		encoded, err := json.Marshal(map[string]string{"title": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		safe := JSON(append(encoded, '\n'))
+		if got := Text(strings.TrimSuffix(string(safe), "\n")) + "\n"; got != string(safe) {
+			t.Errorf("%q: %q still acts", value, safe)
+		}
+		var back map[string]string
+		if err := json.Unmarshal(safe, &back); err != nil || back["title"] != value {
+			t.Errorf("%q: comes back as %q, %v", value, back["title"], err)
+		}
 	}
 }
 
