@@ -2,15 +2,27 @@ package command
 
 import (
 	"context"
-	"errors"
+	"fmt"
+
+	"agentop/cmd/agentop/demo"
+	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/worker"
 )
 
 // runProxy joins the command to the worker that serves.
-func runProxy(context.Context, ProxyOptions) error {
-	return errors.New("this build has no proxy")
+func runProxy(ctx context.Context, o ProxyOptions) error {
+	return worker.Run(ctx, worker.Options{
+		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
+		Ready: func(addresses []string) {
+			_, _ = fmt.Fprintf(o.Stderr, "agentop serves on %s\n", addresses)
+		},
+	})
 }
 
 // runDemo joins the command to the demonstration.
-func runDemo(context.Context, DemoOptions) error {
-	return errors.New("this build has no demo")
+func runDemo(ctx context.Context, o DemoOptions) error {
+	return demo.Run(ctx, demo.Options{
+		Version: o.Version, Out: o.Stdout,
+		Show: func(ctx context.Context, dir home.Home) error { return demo.List(ctx, dir, o.Stdout) },
+	})
 }
