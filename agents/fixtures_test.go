@@ -124,6 +124,15 @@ func (f fixture) pathAgent() Agent {
 	return Agent(f.Agent)
 }
 
+// agent is the agent that a fixture is recognised as. On a bare base URL old
+// OpenCode cannot be told where it sends no header but its library's.
+func (f fixture) agent(bare bool) Agent {
+	if bare && strings.HasPrefix(f.Request.Headers["User-Agent"], "ai-sdk/") {
+		return Other
+	}
+	return f.pathAgent()
+}
+
 // accepts tells whether a turn is what the fixture says. Its label "side"
 // covers what is not inference too.
 func (f fixture) accepts(turn Turn) bool {

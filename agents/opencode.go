@@ -7,11 +7,13 @@ import (
 	"agentop/agents/outline"
 )
 
-// recogniseOpenCode reads OpenCode's dialect. OpenCode states its session, and a subagent's parent, in headers; older
-// versions state nothing, and their conversations are known by content alone.
-// Helpers have no tools and say in their system text what they are.
+// recogniseOpenCode reads OpenCode's dialect. OpenCode states its session, and
+// a subagent's parent, in headers; which ones depends on version and provider,
+// and old versions state nothing to some: their conversations are known by
+// content alone. Helpers have no tools and say in their system text what they
+// are.
 func recogniseOpenCode(r Request) told {
-	session := firstHeader(r, "X-Session-Id", "X-Session-Affinity")
+	session := firstHeader(r, "X-Session-Id", "X-Session-Affinity", "Session_id")
 	if session.value == "" && strings.HasPrefix(r.Outline.PromptCacheKey, "ses_") {
 		session = id{r.Outline.PromptCacheKey, "prompt_cache_key"}
 	}
@@ -24,17 +26,29 @@ func openCodeTurn(r Request) (Turn, Kind) {
 	if isSubagent(r) {
 		return Side, KindSubagent
 	}
-	if o.Tools == 0 {
-		switch {
-		case says(o.System, "title generator"):
-			return Side, KindTitle
-		case says(o.System, "summarization"), says(o.System, "tasked with summarizing"):
-			return Side, KindCompaction
-		case !o.Stream:
-			return Side, KindHelper
-		}
+	if kind := openCodeHelper(o); kind != "" {
+		return Side, kind
+	}
+	if o.Tools == 0 && !o.Stream {
+		return Side, KindHelper
 	}
 	return mainTurn(hasHistory(o))
+}
+
+// openCodeHelper is the kind of a helper, "" for what is none.
+func openCodeHelper(o *outline.Outline) Kind {
+	if o.Tools > 0 {
+		return ""
+	}
+	for _, system := range [][]outline.Text{o.System, o.Leading} {
+		switch {
+		case says(system, "title generator"):
+			return KindTitle
+		case says(system, "summarization"), says(system, "tasked with summarizing"):
+			return KindCompaction
+		}
+	}
+	return ""
 }
 
 // says tells whether a system text has words among its first 80 bytes.

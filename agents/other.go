@@ -20,6 +20,9 @@ func otherTurn(r Request, statesSession bool) (Turn, Kind) {
 		return Side, KindSubagent
 	case class != "" && class != "main":
 		return Side, KindHelper
+	case openCodeHelper(o) != "":
+		// Old OpenCode hides behind its library's User-Agent on a bare base URL.
+		return Side, openCodeHelper(o)
 	case hasHistory(o):
 		return mainTurn(true)
 	case o.Tools == 0 && !o.Stream && statesSession:

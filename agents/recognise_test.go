@@ -48,7 +48,7 @@ func replay(t *testing.T, rows []fixture, rng *rand.Rand, bare bool, check func(
 
 // missed prints what was expected of a row and what came; it tells whether
 // anything was missed.
-func missed(t *testing.T, row fixture, got Recognition, turn Turn) bool {
+func missed(t *testing.T, row fixture, bare bool, got Recognition, turn Turn) bool {
 	t.Helper()
 	ok := true
 	if !row.accepts(turn) {
@@ -59,8 +59,8 @@ func missed(t *testing.T, row fixture, got Recognition, turn Turn) bool {
 		t.Errorf("row %d (%s): session %q parent %q, want %q %q", row.N, row.Kind, got.Session, got.Parent, session, parent)
 		ok = false
 	}
-	if got.Agent != row.pathAgent() {
-		t.Errorf("row %d (%s): agent %q, want %q", row.N, row.Kind, got.Agent, row.pathAgent())
+	if want := row.agent(bare); got.Agent != want {
+		t.Errorf("row %d (%s): agent %q, want %q", row.N, row.Kind, got.Agent, want)
 		ok = false
 	}
 	return !ok
@@ -97,7 +97,7 @@ func TestFixturesAreRecognised(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					replay(t, decodeFixtures(t, name, data), order, way.bare, func(row fixture, got Recognition, turn Turn) {
 						count++
-						if missed(t, row, got, turn) {
+						if missed(t, row, way.bare, got, turn) {
 							misses++
 						}
 					})

@@ -116,7 +116,7 @@ func TestTextsOnlyMakeSide(t *testing.T) {
 		if r.Agent == ClaudeCode {
 			r.Header.Set("X-Claude-Code-Request-Class", "main")
 		} else {
-			body.Tools, body.Stream, body.System, body.LastType, body.LastUser = 1, true, nil, "", nil
+			body.Tools, body.Stream, body.System, body.Leading, body.LastType, body.LastUser = 1, true, nil, nil, "", nil
 		}
 		if plain := unknownTurn(t, r); got != plain && got != Side {
 			t.Fatalf("%s: %v by shape and text, %v without\n%+v", r.Agent, got, plain, body)

@@ -51,7 +51,7 @@ func Dir(o *outline.Outline, body []byte, agent Agent) string {
 	case Codex:
 		marks = []string{"<cwd>"}
 	}
-	for _, texts := range [][]outline.Text{o.System, o.FirstUser, o.PriorUser, o.AfterUser, o.LastUser} {
+	for _, texts := range [][]outline.Text{o.System, o.Leading, o.FirstUser, o.PriorUser, o.AfterUser, o.LastUser} {
 		for _, t := range texts {
 			for _, mark := range marks {
 				if dir := lineAfter(body, t.Raw, mark); dir != "" {
