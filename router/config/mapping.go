@@ -77,7 +77,7 @@ func wrap(path []string, v value) value {
 // appendLines adds an entry at the end of a file that holds only comments.
 func (s *source) appendLines(p pair) []byte {
 	lead := ""
-	if len(s.data) > 0 && s.data[len(s.data)-1] != '\n' && len(s.data) != len(bom) {
+	if len(s.data) > 0 && s.data[len(s.data)-1] != '\n' && !bytes.Equal(s.data, bom) {
 		lead = s.newline()
 	}
 	return s.splice(len(s.data), len(s.data), lead+p.lines(0, 2, s.newline()))
@@ -209,7 +209,7 @@ func (s *source) replaceWithLines(key, val *yaml.Node, v value) ([]byte, error) 
 		return nil, err
 	}
 	s = &source{data: data}
-	at := s.nextLine(colon)
+	at := afterComments(s, s.nextLine(colon), key.Column)
 	text := ""
 	if at == len(data) && data[at-1] != '\n' {
 		text = newline
@@ -218,6 +218,23 @@ func (s *source) replaceWithLines(key, val *yaml.Node, v value) ([]byte, error) 
 		text += p.lines(key.Column-1+step, step, newline)
 	}
 	return s.splice(at, at, text), nil
+}
+
+// afterComments goes over the lines from at that hold only comments with at
+// least the indentation given: they are about what comes under the key, and
+// would else be taken for the new entry's own.
+func afterComments(s *source, at, indent int) int {
+	for next := at; next < len(s.data); next = s.nextLine(next) {
+		line := s.data[next:s.lineEnd(next)]
+		switch rest := bytes.TrimSpace(line); {
+		case len(rest) == 0:
+		case rest[0] == '#' && indentOf(line) >= indent:
+			at = s.nextLine(next)
+		default:
+			return at
+		}
+	}
+	return at
 }
 
 // remove gives data without the entry under path; data itself when there is

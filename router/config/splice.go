@@ -249,18 +249,7 @@ func (s *source) entryLines(key, value *yaml.Node) (from, to int, err error) {
 	if len(rest) > 0 && rest[0] != '#' {
 		return 0, 0, fmt.Errorf("line %d: %w", key.Line, ErrLayout)
 	}
-	to = s.nextLine(end)
-	for next := to; next < len(s.data); next = s.nextLine(next) {
-		line := bytes.TrimSpace(s.data[next:s.lineEnd(next)])
-		if len(line) == 0 {
-			continue
-		}
-		if line[0] != '#' || indentOf(s.data[next:]) < key.Column {
-			break
-		}
-		to = s.nextLine(next)
-	}
-	return from, to, nil
+	return from, afterComments(s, s.nextLine(end), key.Column), nil
 }
 
 // entryEnd gives the offset after an entry's last byte, its colon when it has
