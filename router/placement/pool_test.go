@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -189,26 +190,29 @@ func TestPropertyAMoveIsNotTakenBackAtOnce(t *testing.T) {
 	})
 }
 
+// A new conversation gets the cheapest member with room, the roomiest of
+// those, or the one that truly has the most room, if that is headroom times
+// the cheapest's.
 func TestPropertyANewConversationGetsTheCheapestWithRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPool(t)
+		cost, room, most := math.Inf(1), 0, 0
 		for i := range p.Members {
 			p.Members[i].Capacity++ // all known
+			m := p.Members[i]
+			most = max(most, roomOf(m))
+			if roomOf(m) > 0 && (m.Cost < cost || m.Cost == cost && roomOf(m) > room) {
+				cost, room = m.Cost, roomOf(m)
+			}
 		}
 		name, _ := Member(p, "")
 		chosen := *member(t, p, name)
-		for _, m := range p.Members {
-			if roomOf(m) == 0 {
-				continue
-			}
-			if roomOf(chosen) == 0 {
-				t.Fatalf("chose %q without room, %q has %d", name, m.Name, roomOf(m))
-			}
-			// A dearer one than m must have headroom times its room.
-			if chosen.Cost > m.Cost && float64(roomOf(chosen)) < headroomOf(p)*float64(roomOf(m)) {
-				t.Fatalf("chose %q (cost %v, room %d), %q is cheaper (cost %v, room %d)",
-					name, chosen.Cost, roomOf(chosen), m.Name, m.Cost, roomOf(m))
-			}
+		wantCost, wantRoom := cost, room
+		if most > room && float64(most) >= headroomOf(p)*float64(room) {
+			wantCost, wantRoom = chosen.Cost, most
+		}
+		if room > 0 && (chosen.Cost != wantCost || roomOf(chosen) != wantRoom) {
+			t.Fatalf("chose %+v, want cost %v and room %d", chosen, wantCost, wantRoom)
 		}
 	})
 }
