@@ -102,6 +102,10 @@ func (o *Observer) decide(p []byte) []byte {
 		o.bom++
 		p = p[1:]
 	}
+	if len(p) == 0 {
+		return nil
+	}
+	o.bom = len(mark) // it can only come first
 	p = bytes.TrimLeft(p, " \t\r\n")
 	if len(p) == 0 {
 		return nil

@@ -32,6 +32,7 @@ type walker struct {
 	arena []byte
 	from  int // where the string that is being captured began
 	spans [nodeCount]span
+	lost  bool // that string is too long to be captured
 	over  bool // the arena did not suffice; sticky
 
 	current  running // the string that is being hashed
@@ -65,7 +66,7 @@ func (w *walker) restart() {
 	if cap(w.arena) > arenaKept {
 		w.arena = nil
 	}
-	w.arena, w.from = w.arena[:0], 0
+	w.arena, w.from, w.lost = w.arena[:0], 0, false
 	clear(w.spans[:])
 	w.forget()
 }
@@ -144,10 +145,12 @@ func (w *walker) piece(p []byte) {
 	switch uses[w.at] {
 	case capture:
 		if len(w.arena)+len(p) > arenaBytes {
-			w.over = true
-			return
+			w.over, w.lost = true, true
+			w.arena = w.arena[:w.from] // the values that come after it are short
 		}
-		w.arena = append(w.arena, p...)
+		if !w.lost {
+			w.arena = append(w.arena, p...)
+		}
 	case hashText:
 		w.headLen += copy(w.head[w.headLen:], p)
 		w.current.write(p)
@@ -169,7 +172,7 @@ func (w *walker) endString() {
 	switch uses[w.at] {
 	case capture:
 		w.spans[w.at] = span{w.from, len(w.arena), len(w.arena) > w.from}
-		w.from = len(w.arena)
+		w.from, w.lost = len(w.arena), false
 	case hashText:
 		if w.text = (tally{}); w.current.bytes > 0 {
 			w.text = w.current.take()
