@@ -55,7 +55,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(out *sender, b Behaviour) {
 	rec := out.rec
 	if !out.wait(b) {
-		return
+		out.abort()
 	}
 	if b.Raw != nil {
 		out.takeOver(func(c net.Conn) { b.Raw(c, rec) })
