@@ -47,6 +47,9 @@ const (
 	system // or developer
 )
 
+// hidden says that an object of that type counts for no key.
+func (k kind) hidden() bool { return k == thinking || k == sealed }
+
 // kindOf reads a type. Types named like a role mean nothing.
 func kindOf(word []byte) kind {
 	switch string(word) {
@@ -175,13 +178,8 @@ func (s *scanner) element() {
 // endMessage files a message that was read to its end.
 func (s *scanner) endMessage(m *message) {
 	o := s.o
-	sum := m.sum
-	if m.role.known {
-		role, _ := s.hash(m.role.raw, m.role.escaped)
-		sum += role
-	}
-	if m.what < thinking || m.what > sealed {
-		s.push(sum)
+	if !m.what.hidden() {
+		s.push(m.sum + s.hashName(m.role))
 	}
 	o.Signed = o.Signed || m.signed
 	switch m.from {

@@ -131,58 +131,64 @@ func (s *scanner) addText(m *message, raw Span, t tally) {
 	s.o.texts = appendText(s.o.texts, Text{Raw: raw})
 }
 
+// block is one block of a message's content while it is read.
+type block struct {
+	what    kind
+	sum     uint64
+	text    tally
+	raw     Span // of its text
+	hasText bool
+	call    tally
+	signed  bool // it has a signature
+	sealed  bool // it has encrypted content
+}
+
 // block reads one block of a message's content.
 func (s *scanner) block(m *message) uint64 {
-	var (
-		sum             uint64
-		what            kind
-		text, call      tally
-		raw             Span
-		hasText, signed bool
-	)
+	var b block
 	for s.open(); s.more('}'); {
-		switch string(s.key()) {
-		case "type":
-			what = s.kindOf(s.name())
-		case "text":
-			if s.peek() != '"' {
-				sum += s.value()
-				continue
-			}
-			var escaped bool
-			raw, escaped = s.str()
-			h, n := s.hash(raw, escaped)
-			sum += h
-			text, hasText = tally{h, n}, true
-		case "id", "name", "input":
-			h, t := s.argument()
-			sum += h
-			call.plus(t)
-		case "signature":
-			signed = s.filled()
-		case "encrypted_content":
-			m.signed = s.filled() || m.signed
-		case "cache_control", "reasoning_content":
-			s.skip()
-		default:
-			sum += s.value()
-		}
+		s.blockMember(&b, s.key())
 	}
-	switch what {
-	case thinking:
-		m.signed = m.signed || signed
-		return 0
-	case sealed:
-		m.signed = true
+	m.signed = m.signed || b.sealed || b.what == sealed || b.what == thinking && b.signed
+	switch b.what {
+	case thinking, sealed:
 		return 0
 	case toolUse:
-		m.calls.plus(call)
+		m.calls.plus(b.call)
 	case noKind, textKind:
-		if hasText {
-			s.addText(m, raw, text)
+		if b.hasText {
+			s.addText(m, b.raw, b.text)
 		}
 	}
-	return sum
+	return b.sum
+}
+
+func (s *scanner) blockMember(b *block, key []byte) {
+	switch string(key) {
+	case "type":
+		b.what = s.kindOf(s.name())
+	case "text":
+		if s.peek() != '"' {
+			b.sum += s.value()
+			return
+		}
+		raw, escaped := s.str()
+		h, n := s.hash(raw, escaped)
+		b.sum += h
+		b.text, b.raw, b.hasText = tally{h, n}, raw, true
+	case "id", "name", "input":
+		h, t := s.argument()
+		b.sum += h
+		b.call.plus(t)
+	case "signature":
+		b.signed = s.filled()
+	case "encrypted_content":
+		b.sealed = s.filled() || b.sealed
+	case "cache_control", "reasoning_content":
+		s.skip()
+	default:
+		b.sum += s.value()
+	}
 }
 
 // toolCalls reads a Chat Completions message's tool calls.
@@ -223,7 +229,7 @@ func (s *scanner) toolCall(calls *tally) uint64 {
 			sum += s.value()
 		}
 	}
-	if what == thinking || what == sealed {
+	if what.hidden() {
 		return 0
 	}
 	calls.plus(call)
@@ -260,7 +266,7 @@ func (s *scanner) function(calls *tally) uint64 {
 		sum += h
 		call.plus(t)
 	}
-	if what == thinking || what == sealed {
+	if what.hidden() {
 		return 0
 	}
 	calls.plus(call)

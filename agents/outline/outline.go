@@ -35,8 +35,9 @@
 //     function_call, custom_tool_call) its id (Responses: call_id), its name,
 //     and all strings of its arguments at any depth, empty ones and what the
 //     elements leave out included. Arguments that are JSON in a string count
-//     as the strings in that JSON; if it is not JSON, as one string; an empty
-//     one not at all. The input of a custom tool is text, and not looked into.
+//     as the strings in that JSON; if it is not JSON, as one string. The input
+//     of a custom tool is text, and not looked into. An id, a name or
+//     arguments that are but an empty string do not count.
 //
 // Thinking and reasoning never count. Bytes is the length of what was hashed.
 // Package stream computes the same of an answer as it passes.

@@ -117,7 +117,9 @@ func TestScanFindsFields(t *testing.T) {
 		{"encrypted reasoning", `{"input":[{"type":"reasoning","encrypted_content":"e"}]}`, Responses, func(o *Outline) any { return o.Signed }, true},
 		{"reasoning in the clear", `{"input":[{"type":"reasoning","encrypted_content":null}]}`, Responses, func(o *Outline) any { return o.Signed }, false},
 		{"last messages of two", `{"messages":[{"role":"assistant","content":"a"}],"messages":[{"role":"user","content":"b"}]}`, Messages,
-			func(o *Outline) any { return fmt.Sprint(o.Count, o.History, len(o.Elements), len(o.Replies)) + heads(o.FirstUser) }, "1 false 1 0b"},
+			func(o *Outline) any {
+				return fmt.Sprint(o.Count, o.History, len(o.Elements), len(o.Replies)) + heads(o.FirstUser)
+			}, "1 false 1 0b"},
 		{"messages that are no list", `{"messages":"x"}`, Messages, func(o *Outline) any { return len(o.Elements) }, 0},
 		{"reasoning is no element", `{"input":[{"role":"user"},{"type":"reasoning"}]}`, Responses, func(o *Outline) any { return [2]int{o.Count, len(o.Elements)} }, [2]int{2, 1}},
 		{"empty system is no element", `{"system":[],"messages":[{"role":"user"}]}`, Messages, func(o *Outline) any { return len(o.Elements) }, 1},
@@ -128,6 +130,8 @@ func TestScanFindsFields(t *testing.T) {
 			}, "s1|s2 f1|f2 p l n"},
 		{"leading system messages", `{"messages":[{"role":"system","content":"a"},{"role":"developer","content":"b"},{"role":"user","content":"c"},{"role":"system","content":"d"}]}`, ChatCompletions,
 			func(o *Outline) any { return heads(o.System) + " " + heads(o.AfterUser) }, "a|b d"},
+		{"messages that lead an input", `{"instructions":"i","input":[{"role":"developer","content":"a"},{"role":"user","content":"b"},{"role":"developer","content":"c"}]}`, Responses,
+			func(o *Outline) any { return heads(o.System) + " " + heads(o.Leading) }, "i a"},
 		{"instructions", `{"instructions":"i","input":"x"}`, Responses, func(o *Outline) any { return heads(o.System) + heads(o.LastUser) + o.LastRole }, "ixuser"},
 	}
 	for _, c := range cases {

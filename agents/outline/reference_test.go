@@ -3,100 +3,12 @@ package outline
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
-
-// The reference computes an Outline the slow and obvious way: from a tree of
-// the body that encoding/json's tokens build.
-
-// tree is one JSON value with where it stands in the text.
-type tree struct {
-	sort    byte // '{', '[', '"', or 0 for a number or literal
-	text    string
-	keys    []string // of an object's members, with equal ones
-	values  []*tree  // of an object's members, or an array's elements
-	from    int
-	to      int
-	keyFrom []int
-}
-
-func parse(body []byte) *tree {
-	if !json.Valid(body) {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	return parseValue(d, body)
-}
-
-func parseValue(d *json.Decoder, body []byte) *tree {
-	from := int(d.InputOffset())
-	for strings.IndexByte(" \t\r\n:,", body[from]) >= 0 {
-		from++
-	}
-	token, err := d.Token()
-	if err != nil {
-		panic(err)
-	}
-	t := &tree{from: from}
-	switch v := token.(type) {
-	case string:
-		t.sort, t.text = '"', v
-	case json.Delim:
-		t.sort = byte(v)
-		for d.More() {
-			if v == '{' {
-				key := parseValue(d, body)
-				t.keys = append(t.keys, key.text)
-				t.keyFrom = append(t.keyFrom, key.from)
-			}
-			t.values = append(t.values, parseValue(d, body))
-		}
-		if _, err := d.Token(); err != nil {
-			panic(err)
-		}
-	default:
-		t.text = fmt.Sprint(v)
-	}
-	t.to = int(d.InputOffset())
-	return t
-}
-
-// get is the last member with that key, nil if there is none.
-func (t *tree) get(key string) *tree {
-	if t == nil || t.sort != '{' {
-		return nil
-	}
-	for i := len(t.keys) - 1; i >= 0; i-- {
-		if t.keys[i] == key {
-			return t.values[i]
-		}
-	}
-	return nil
-}
-
-func (t *tree) str(key string) string {
-	if v := t.get(key); v != nil && v.sort == '"' {
-		return v.text
-	}
-	return ""
-}
-
-// each calls f for every member with one of keys.
-func (t *tree) each(f func(*tree), keys ...string) {
-	for i, k := range t.keys {
-		if slices.Contains(keys, k) {
-			f(t.values[i])
-		}
-	}
-}
-
-func (t *tree) raw() Span { return Span{t.from + 1, t.to - 1} }
 
 // hashText stands for the hash that package prefix uses.
 func hashText(s string) uint64 {
@@ -159,6 +71,14 @@ func (t *tree) all() (r Reply) {
 		r.add(v.all())
 	}
 	return r
+}
+
+// argument is the tally of a tool call's id, name or plain argument.
+func (t *tree) argument() Reply {
+	if t.sort == '"' && t.text == "" {
+		return Reply{}
+	}
+	return t.all()
 }
 
 func (r *Reply) add(s Reply) { r.Mark += s.Mark; r.Bytes += s.Bytes }
@@ -235,7 +155,7 @@ func callsOf(f Format, m *tree) (r Reply) {
 		for _, part := range c.values {
 			switch part.str("type") {
 			case "tool_use", "server_tool_use", "mcp_tool_use":
-				part.each(func(v *tree) { r.add(v.all()) }, "id", "name", "input")
+				part.each(func(v *tree) { r.add(v.argument()) }, "id", "name", "input")
 			}
 		}
 	}, "content")
@@ -243,7 +163,7 @@ func callsOf(f Format, m *tree) (r Reply) {
 		if v.sort != '{' || v.hidden() {
 			return
 		}
-		v.each(func(w *tree) { r.add(w.all()) }, "name", "input")
+		v.each(func(w *tree) { r.add(w.argument()) }, "name", "input")
 		v.each(func(w *tree) { r.add(argumentsOf(w)) }, "arguments")
 	}
 	m.each(function, "function_call")
@@ -253,7 +173,7 @@ func callsOf(f Format, m *tree) (r Reply) {
 		}
 		for _, call := range c.values {
 			if call.sort == '{' && !call.hidden() {
-				call.each(func(v *tree) { r.add(v.all()) }, "id")
+				call.each(func(v *tree) { r.add(v.argument()) }, "id")
 				call.each(function, "function", "custom")
 			}
 		}
@@ -375,12 +295,7 @@ func referenceSystem(o *Outline, v *tree) {
 			if block.sort != '{' || block.hidden() {
 				continue
 			}
-			var last *tree
-			block.each(func(t *tree) {
-				if t.sort == '"' {
-					last = t
-				}
-			}, "text")
+			last := block.lastString("text")
 			if last == nil {
 				continue
 			}
@@ -410,22 +325,12 @@ func referenceMessages(o *Outline, v *tree) {
 	if v.sort != '[' {
 		return
 	}
-	var answer Reply
-	end := func() {
-		if answer.Bytes > 0 {
-			o.Replies = append(o.Replies, answer)
-		}
-		answer = Reply{}
-	}
-	first, leading := true, true
+	r := history{o: o, first: true, leading: true}
 	for _, m := range v.values {
 		o.Count++
 		o.LastRole, o.LastType = m.str("role"), ""
 		if o.Format == Responses {
 			o.LastType = m.str("type")
-		}
-		if r := m.get("role"); r == nil || r.sort != '"' {
-			o.LastRole = m.str("type")
 		}
 		if o.LastRole == "" {
 			o.LastRole = m.str("type")
@@ -436,58 +341,81 @@ func referenceMessages(o *Outline, v *tree) {
 			continue
 		}
 		referenceElement(o, m)
-		texts, text := partsOf(m)
-		role := m.str("role")
-		hasRole := m.get("role") != nil && m.get("role").sort == '"'
-		switch role {
-		case "user":
-			if first {
-				o.FirstUser = texts
-			}
-			first = false
-			o.PriorUser, o.LastUser, o.AfterUser = o.LastUser, texts, nil
-		case "assistant":
-			o.History = true
-		case "system", "developer":
-			if !first {
-				o.AfterUser = append(o.AfterUser, texts...)
-			}
-			if leading && o.Format == ChatCompletions {
-				o.System = append(o.System, texts...)
-			}
-			if leading && o.Format == Responses {
-				o.Leading = append(o.Leading, texts...)
-			}
+		r.texts(m)
+		r.answers(m)
+	}
+	r.end()
+}
+
+// history is what the reference knows of the messages before.
+type history struct {
+	o              *Outline
+	first, leading bool
+	answer         Reply
+}
+
+func (r *history) texts(m *tree) {
+	o, role := r.o, m.str("role")
+	texts, _ := partsOf(m)
+	switch role {
+	case "user":
+		if r.first {
+			o.FirstUser = texts
 		}
-		leading = leading && (role == "system" || role == "developer")
-		kind := m.str("type")
-		o.History = o.History || strings.HasSuffix(kind, "_call")
-		if o.Format != Responses {
-			if role == "assistant" {
-				answer = text
-				answer.add(callsOf(o.Format, m))
-				end()
-			}
-			continue
+		r.first = false
+		o.PriorUser, o.LastUser, o.AfterUser = o.LastUser, texts, nil
+	case "assistant":
+		o.History = true
+	case "system", "developer":
+		if !r.first {
+			o.AfterUser = append(o.AfterUser, texts...)
 		}
-		m.each(func(t *tree) {
-			if t.sort == '[' {
-				o.Tools += len(t.values)
-			}
-		}, "tools")
-		switch {
-		case role == "assistant":
-			answer.add(text)
-		case hasRole, strings.HasSuffix(kind, "_output"), slices.Contains([]string{"compaction", "compaction_trigger", "compaction_summary"}, kind):
-			end()
-		case kind == "function_call":
-			m.each(func(t *tree) { answer.add(t.all()) }, "call_id", "name")
-			m.each(func(t *tree) { answer.add(argumentsOf(t)) }, "arguments")
-		case kind == "custom_tool_call":
-			m.each(func(t *tree) { answer.add(t.all()) }, "call_id", "name", "input")
+		if r.leading && o.Format == ChatCompletions {
+			o.System = append(o.System, texts...)
+		}
+		if r.leading && o.Format == Responses {
+			o.Leading = append(o.Leading, texts...)
 		}
 	}
-	end()
+	r.leading = r.leading && (role == "system" || role == "developer")
+	o.History = o.History || strings.HasSuffix(m.str("type"), "_call")
+}
+
+func (r *history) answers(m *tree) {
+	o, role, kind := r.o, m.get("role"), m.str("type")
+	_, text := partsOf(m)
+	if o.Format != Responses {
+		if m.str("role") == "assistant" {
+			r.answer = text
+			r.answer.add(callsOf(o.Format, m))
+			r.end()
+		}
+		return
+	}
+	m.each(func(t *tree) {
+		if t.sort == '[' {
+			o.Tools += len(t.values)
+		}
+	}, "tools")
+	add := func(t *tree) { r.answer.add(t.argument()) }
+	switch {
+	case m.str("role") == "assistant":
+		r.answer.add(text)
+	case role != nil && role.sort == '"', strings.HasSuffix(kind, "_output"), slices.Contains([]string{"compaction", "compaction_trigger", "compaction_summary"}, kind):
+		r.end()
+	case kind == "function_call":
+		m.each(add, "call_id", "name")
+		m.each(func(t *tree) { r.answer.add(argumentsOf(t)) }, "arguments")
+	case kind == "custom_tool_call":
+		m.each(add, "call_id", "name", "input")
+	}
+}
+
+func (r *history) end() {
+	if r.answer.Bytes > 0 {
+		r.o.Replies = append(r.o.Replies, r.answer)
+	}
+	r.answer = Reply{}
 }
 
 func referenceElement(o *Outline, m *tree) {

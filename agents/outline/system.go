@@ -62,13 +62,12 @@ func (s *scanner) systemBlocks() uint64 {
 }
 
 // systemBlock reads one block of the system prompt, after the comma at comma.
+// The hash of its text waits for the end, where it is known what of it counts.
 func (s *scanner) systemBlock(comma int) uint64 {
 	var (
-		sum     uint64
-		raw     Span
-		escaped bool
-		hasText bool
-		what    kind
+		sum  uint64
+		text name
+		what kind
 	)
 	from, counted := s.i, s.counted
 	for s.open(); s.more('}'); {
@@ -76,48 +75,48 @@ func (s *scanner) systemBlock(comma int) uint64 {
 		case "type":
 			what = s.kindOf(s.name())
 		case "text":
-			if s.peek() != '"' {
+			sum += s.hashName(text)
+			if text.known = s.peek() == '"'; !text.known {
 				sum += s.value()
 				continue
 			}
-			if hasText {
-				h, _ := s.hash(raw, escaped)
-				sum += h
-			}
-			// Its hash waits for the end, where it is known what of it counts.
-			raw, escaped = s.str()
-			hasText = true
+			text.raw, text.escaped = s.str()
 		case "cache_control", "signature", "encrypted_content", "reasoning_content":
 			s.skip()
 		default:
 			sum += s.value()
 		}
 	}
-	if what == thinking || what == sealed {
+	if what.hidden() {
 		s.counted = counted
 		return 0
 	}
-	if !hasText {
+	if !text.known {
 		return sum
 	}
-	s.o.System = appendText(s.o.System, Text{Raw: raw})
-	line := s.billingLine(raw)
-	switch {
-	case s.err != nil, line.To == line.From:
-	case line.To == raw.To:
-		if s.o.Billing == (Span{}) {
+	s.o.System = appendText(s.o.System, Text{Raw: text.raw})
+	line := s.billingLine(text.raw)
+	if line.To > line.From && s.o.Billing == (Span{}) {
+		s.o.Billing = line
+		if line.To == text.raw.To {
 			s.o.Billing = s.cut(comma, Span{from, s.i})
 		}
+	}
+	if line.To > line.From && line.To == text.raw.To {
 		s.counted = counted
 		return 0
-	default:
-		if s.o.Billing == (Span{}) {
-			s.o.Billing = line
-		}
-		raw, escaped = s.after(line, raw, escaped)
 	}
-	h, _ := s.hash(raw, escaped)
-	return sum + h
+	text.raw, text.escaped = s.after(line, text.raw, text.escaped)
+	return sum + s.hashName(text)
+}
+
+// hashName is the hash of a string that was read before, 0 if there was none.
+func (s *scanner) hashName(n name) uint64 {
+	if !n.known {
+		return 0
+	}
+	h, _ := s.hash(n.raw, n.escaped)
+	return h
 }
 
 // billingLine is the billing line at the start of a system text, its line

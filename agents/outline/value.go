@@ -64,8 +64,7 @@ func (s *scanner) hides() bool {
 	if s.marking {
 		s.hash(raw, escaped)
 	}
-	k := kindOf(s.keyword(raw, escaped))
-	return k == thinking || k == sealed
+	return kindOf(s.keyword(raw, escaped)).hidden()
 }
 
 // uncounted reads a value that no key counts. A tool call's arguments are the
@@ -78,12 +77,17 @@ func (s *scanner) uncounted() {
 	}
 }
 
-// argument reads a value and returns the sum of its strings that keys count,
-// and the tally of all of them.
+// argument reads a tool call's id, name or argument and returns the sum of its
+// strings that keys count, and the tally of all of them. One that is but an
+// empty string has no tally, since a streamed answer leaves it out.
 func (s *scanner) argument() (uint64, tally) {
 	s.marking, s.marked = true, tally{}
+	plain := s.peek() == '"'
 	sum := s.value()
 	s.marking = false
+	if plain && s.marked.bytes == 0 {
+		return sum, tally{}
+	}
 	return sum, s.marked
 }
 

@@ -142,11 +142,16 @@ def every(v):
     return [s for w in v for s in every(w)] if is_list(v) else []
 
 
+def plain(v):
+    """An id, a name, or arguments that are not JSON in a string."""
+    return every(v) if v != "" else []
+
+
 def arguments(v):
-    if not isinstance(v, str):
-        return every(v)
+    if not isinstance(v, str) or not v:
+        return plain(v)
     try:
-        return every(load(v)) if v else []
+        return every(load(v))
     except ValueError:
         return [v]
 
@@ -187,20 +192,20 @@ def calls(m):
     for c in m.all("content"):
         for part in c if is_list(c) else []:
             if isinstance(part, Obj) and part.last("type") in ("tool_use", "server_tool_use", "mcp_tool_use"):
-                out += [s for k, v in part if k in ("id", "name", "input") for s in every(v)]
+                out += [s for k, v in part if k in ("id", "name", "input") for s in plain(v)]
     for call in (c for cs in m.all("tool_calls") for c in cs):
-        out += every(call.last("id"))
+        out += plain(call.last("id"))
         f = call.last("function") or call.last("custom")
-        out += every(f.last("name")) + every(f.last("input")) + arguments(f.last("arguments") or "")
+        out += plain(f.last("name")) + plain(f.last("input")) + arguments(f.last("arguments") or "")
     return out
 
 
 def item(m):
     kind = m.last("type")
     if kind == "function_call":
-        return every(m.last("call_id")) + every(m.last("name")) + arguments(m.last("arguments"))
+        return plain(m.last("call_id")) + plain(m.last("name")) + arguments(m.last("arguments"))
     if kind == "custom_tool_call":
-        return every(m.last("call_id")) + every(m.last("name")) + every(m.last("input"))
+        return plain(m.last("call_id")) + plain(m.last("name")) + plain(m.last("input"))
     return []
 
 
