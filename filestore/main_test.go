@@ -1,7 +1,9 @@
 package filestore_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -135,3 +137,5 @@ func eventually(t testing.TB, what string, done func() bool) {
 }
 
 func isNotSaved(err error) bool { return errors.Is(err, filestore.ErrNotSaved) }
+
+func jsonIndent(out *bytes.Buffer, b []byte) error { return json.Indent(out, b, "", "  ") }

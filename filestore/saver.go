@@ -241,6 +241,10 @@ func (s *fileStore) cycleLocked(ws *[]*waiter) (gen uint64, wanted bool, err err
 	if err := s.opt.fs.MkdirAll(dir); err != nil {
 		return 0, false, err
 	}
+	// Nothing is to be made beside a device.
+	if info, err := s.opt.fs.Stat(target); err == nil && !info.Mode.IsRegular() {
+		return 0, false, fmt.Errorf("save %q: %w", target, ErrNotRegular)
+	}
 	lock, err := s.locks.take(target + lockSuffix)
 	if err != nil {
 		return 0, false, err
