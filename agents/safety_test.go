@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -178,8 +177,7 @@ func TestAnyRequestIsJudgedSafely(t *testing.T) {
 		}
 		seen[got.Unknown]++
 		if broken := brokenRule(r, got); broken != "" {
-			o, _ := json.Marshal(r.Outline)
-			t.Fatalf("%s\n%s %s %v\n%s\n%+v", broken, r.Agent, r.Path, r.Header, o, got)
+			t.Fatalf("%s\n%s %s %v\n%+v\n%+v", broken, r.Agent, r.Path, r.Header, *r.Outline, got)
 		}
 	}
 	t.Logf("judged: %v", seen)
@@ -200,6 +198,9 @@ func randomRequest(t testing.TB, rng *rand.Rand) Request {
 		Format: FormatOf(r.Method, r.Path), Tools: rng.IntN(2) * 5, Stream: rng.IntN(2) == 0, Count: rng.IntN(8), LastRole: "user", MaxTokens: -1,
 	}, rng)
 	r.Outline = &body
+	if rng.IntN(16) == 0 {
+		body.Err = errors.New("broken")
+	}
 	for range rng.IntN(4) {
 		header := pick(slices.Concat(doubts, []string{
 			"x-claude-code-request-class: main", "x-claude-code-session-id: s1", "x-session-id: ses_1", "thread-id: t1", "session-id: s1",
