@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -15,166 +14,214 @@ import (
 	"agentop/router/config"
 )
 
-// commandLimit is how long a key command may run.
-const commandLimit = 10 * time.Second
+// sourceLimit is how long a command or the system's keychain may take.
+const sourceLimit = 10 * time.Second
 
-// keychainService is the name under which keys stand in the system's keychain.
+// keychainService is the name under which keys stand in the system's
+// keychain; the account is the server's name.
 const keychainService = "agentop"
 
 // Resolver finds servers' keys. It is safe for concurrent use; no lock is held
-// while a command runs or the keychain is asked.
+// while a command runs or the keychain is asked, and requests that need the
+// same key at once share one run.
 type Resolver struct {
-	file   file
+	store  *store
 	getenv func(string) string
+	limit  time.Duration
 
-	mu     sync.Mutex
-	cached map[string]Secret
+	mu       sync.Mutex
+	runs     map[string]*run // by source: what a command or the keychain gave, or is about to give
+	warnings []string
+}
+
+// run is one reading of a key. key and err may be read once done is closed.
+type run struct {
+	server string
+	done   chan struct{}
+	key    Secret
+	err    error
 }
 
 // NewResolver makes a resolver whose typed keys are in the file at path.
 func NewResolver(path string) *Resolver {
-	return &Resolver{file: file{path}, getenv: os.Getenv, cached: map[string]Secret{}}
+	r := &Resolver{getenv: os.Getenv, limit: sourceLimit, runs: map[string]*run{}}
+	r.store = &store{path: path, warn: r.addWarning}
+	return r
+}
+
+func (r *Resolver) addWarning(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.warnings) < 8 {
+		r.warnings = append(r.warnings, line)
+	}
+}
+
+// Warnings lists what deserves a word to the user, one line each.
+func (r *Resolver) Warnings() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.warnings...)
 }
 
 // Key returns the key of a server; the zero Secret where it needs none, or
-// where the client's own is passed on. It is read once and kept until
-// Invalidate. The error says what is missing and what to do, never a key.
+// where the client's own is passed on. What a command or the keychain gave is
+// kept until Invalidate; a change of keys.json is seen within about a second.
+// It returns early when ctx ends. Errors are of type *Error or ctx's.
 func (r *Resolver) Key(ctx context.Context, s *config.Server) (Secret, error) {
-	if s.Key.Kind == config.KeyNone || s.Key.Kind == config.KeyClient {
+	switch s.Key.Kind {
+	case config.KeyNone, config.KeyClient, "":
 		return Secret{}, nil
+	case config.KeyStored:
+		return r.stored(s.Name)
+	case config.KeyEnv:
+		return r.fromEnv(s.Name, s.Key.Env)
+	case config.KeyKeychain:
+		return r.shared(ctx, s, fromKeychain)
+	case config.KeyCommand:
+		return r.shared(ctx, s, fromCommand)
 	}
-	id := s.Name + "\x00" + s.Key.String()
+	return Secret{}, &Error{Server: s.Name, Reason: fmt.Sprintf("its key source %q is not known", s.Key.Kind), Do: "mend `key` in config.yaml"}
+}
+
+// Invalidate forgets a server's key, so that the next request reads it anew:
+// after a 401, and after a change. A reading that has begun still answers
+// those who wait for it, and nobody else.
+func (r *Resolver) Invalidate(server string) {
+	r.store.forget()
 	r.mu.Lock()
-	key, ok := r.cached[id]
-	r.mu.Unlock()
-	if ok {
-		return key, nil
+	defer r.mu.Unlock()
+	for id, one := range r.runs {
+		if one.server == server {
+			delete(r.runs, id)
+		}
 	}
-	value, err := r.read(ctx, s)
+}
+
+func (r *Resolver) stored(server string) (Secret, error) {
+	key, err := r.store.key(server)
 	if err != nil {
-		return Secret{}, err
+		return Secret{}, &Error{Server: server, Reason: "its stored key cannot be read", Do: "see there", Cause: err}
 	}
-	key = NewSecret(value)
-	r.mu.Lock()
-	r.cached[id] = key
-	r.mu.Unlock()
+	if key.IsZero() {
+		return Secret{}, &Error{Server: server, Reason: "no key is stored for it", Do: addAgain(server)}
+	}
+	key, err = Clean(key.Reveal())
+	if err != nil {
+		return Secret{}, &Error{Server: server, Reason: "its stored key " + err.Error(), Do: addAgain(server)}
+	}
 	return key, nil
 }
 
-// Invalidate forgets a server's key, so that the next request reads it again:
-// after a 401, and after a change.
-func (r *Resolver) Invalidate(server string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id := range r.cached {
-		if strings.HasPrefix(id, server+"\x00") {
-			delete(r.cached, id)
-		}
-	}
+func addAgain(server string) string {
+	return fmt.Sprintf("give it one with `agentop server add %s URL`", server)
 }
 
-func (r *Resolver) read(ctx context.Context, s *config.Server) (string, error) {
-	switch s.Key.Kind {
-	case config.KeyStored:
-		keys, err := r.file.load()
-		if err != nil {
-			return "", err
-		}
-		return present(keys[s.Name], "no key is stored for it")
-	case config.KeyEnv:
-		return present(r.getenv(s.Key.Env), fmt.Sprintf("the environment variable %s of the proxy is not set", s.Key.Env))
-	case config.KeyKeychain:
-		return fromKeychain(s.Name)
-	case config.KeyCommand:
-		return fromCommand(ctx, s.Key.Command)
+func (r *Resolver) fromEnv(server, name string) (Secret, error) {
+	value := r.getenv(name)
+	if value == "" {
+		return Secret{}, &Error{Server: server, Reason: fmt.Sprintf("its key is in the environment variable %s, which the proxy does not have", name),
+			Do: "set it where the proxy is started (a login service does not see the shell's), or store the key with `agentop server add`"}
 	}
-	return "", fmt.Errorf("key source %q is not known", s.Key.Kind)
-}
-
-func present(value, missing string) (string, error) {
-	if value = strings.TrimSpace(value); value == "" {
-		return "", errors.New(missing)
-	}
-	if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return "", errors.New("the key holds a control character")
-	}
-	return value, nil
-}
-
-func fromKeychain(server string) (string, error) {
-	value, err := keyring.Get(keychainService, server)
-	switch {
-	case errors.Is(err, keyring.ErrNotFound):
-		return "", errors.New("the keychain holds no key for it")
-	case err != nil:
-		return "", fmt.Errorf("the system's keychain cannot be asked (%w); use `key: stored` where there is none", err)
-	}
-	return present(value, "the keychain holds an empty key for it")
-}
-
-// fromCommand runs a key command without a shell. What it prints to standard
-// error is dropped: such commands may echo what they were given.
-func fromCommand(ctx context.Context, argv []string) (string, error) {
-	if len(argv) == 0 {
-		return "", errors.New("its key command is empty")
-	}
-	ctx, cancel := context.WithTimeout(ctx, commandLimit)
-	defer cancel()
-	program, err := exec.LookPath(argv[0])
+	key, err := Clean(value)
 	if err != nil {
-		return "", fmt.Errorf("the key command %q was not found; write its absolute path", argv[0])
+		return Secret{}, &Error{Server: server, Reason: fmt.Sprintf("its key in the environment variable %s %v", name, err), Do: "set it to the key alone"}
 	}
-	cmd := exec.CommandContext(ctx, program, argv[1:]...) //nolint:gosec // the user's own configuration names it
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	switch {
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("the key command %q did not end within %s", argv[0], commandLimit)
-	case err != nil:
-		return "", fmt.Errorf("the key command %q ended with %s", argv[0], exitWords(err))
-	}
-	return present(string(out), fmt.Sprintf("the key command %q printed nothing", argv[0]))
+	return key, nil
 }
 
-// exitWords tells how a command ended without what it printed.
-func exitWords(err error) string {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exit.ProcessState.String()
+// shared gives what one run of a source gives to all who need it meanwhile,
+// and to all later ones if it gave a key. A client that hangs up does not end
+// the run, for others may wait for it.
+func (r *Resolver) shared(ctx context.Context, s *config.Server, read func(context.Context, *config.Server) (Secret, error)) (Secret, error) {
+	id := strings.Join(append([]string{s.Name, string(s.Key.Kind)}, s.Key.Command...), "\x00")
+	r.mu.Lock()
+	one, found := r.runs[id]
+	if !found {
+		one = &run{server: s.Name, done: make(chan struct{})}
+		r.runs[id] = one
+		go r.start(context.WithoutCancel(ctx), id, one, func(ctx context.Context) (Secret, error) { return read(ctx, s) })
 	}
-	return "an error: it could not be started"
+	r.mu.Unlock()
+	select {
+	case <-one.done:
+		return one.key, one.err
+	case <-ctx.Done():
+		return Secret{}, ctx.Err()
+	}
+}
+
+func (r *Resolver) start(ctx context.Context, id string, one *run, read func(context.Context) (Secret, error)) {
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	one.key, one.err = read(ctx)
+	r.mu.Lock()
+	if one.err != nil && r.runs[id] == one { // the next request tries again
+		delete(r.runs, id)
+	}
+	r.mu.Unlock()
+	close(one.done)
+}
+
+// fromKeychain asks the system's keychain, which may ask the user. A question
+// that stays open is left behind when the time is up.
+func fromKeychain(ctx context.Context, s *config.Server) (Secret, error) {
+	type answer struct {
+		value string
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		value, err := keyring.Get(keychainService, s.Name)
+		answers <- answer{value, err}
+	}()
+	var got answer
+	select {
+	case got = <-answers:
+	case <-ctx.Done():
+		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain did not answer in time", Do: "unlock it, or use `key: stored`"}
+	}
+	switch {
+	case errors.Is(got.err, keyring.ErrNotFound):
+		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain has no key for it", Do: addAgain(s.Name)}
+	case got.err != nil:
+		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain cannot be used", Do: "use `key: stored` where there is none", Cause: got.err}
+	}
+	key, err := Clean(got.value)
+	if err != nil {
+		return Secret{}, &Error{Server: s.Name, Reason: "its key in the system's keychain " + err.Error(), Do: addAgain(s.Name)}
+	}
+	return key, nil
 }
 
 // Store keeps a key that was typed, in keys.json or in the keychain.
-func (r *Resolver) Store(ctx context.Context, server string, kind config.KeyKind, key Secret) error {
+func (r *Resolver) Store(_ context.Context, server string, kind config.KeyKind, key Secret) error {
 	defer r.Invalidate(server)
+	key, err := Clean(key.Reveal())
+	if err != nil {
+		return &Error{Server: server, Reason: "the key " + err.Error(), Do: "give the key alone, in one line"}
+	}
 	switch kind {
 	case config.KeyStored:
-		return r.file.change(ctx, func(keys map[string]string) { keys[server] = key.Reveal() })
+		return r.store.change(func(texts map[string]string) { texts[server] = key.Reveal() })
 	case config.KeyKeychain:
 		if err := keyring.Set(keychainService, server, key.Reveal()); err != nil {
-			return fmt.Errorf("the system's keychain cannot keep the key: %w; use `key: stored` where there is none", err)
+			return &Error{Server: server, Reason: "the system's keychain cannot keep its key", Do: "use `key: stored` where there is none", Cause: err}
 		}
 		return nil
 	}
-	return fmt.Errorf("a key of source %q is not kept by agentop", kind)
+	return &Error{Server: server, Reason: fmt.Sprintf("a key of the source %q is not kept by agentop", kind), Do: "use stored or keychain"}
 }
 
 // Remove forgets the key that agentop keeps of a server, if it keeps one.
-func (r *Resolver) Remove(ctx context.Context, server string, kind config.KeyKind) error {
+func (r *Resolver) Remove(_ context.Context, server string, kind config.KeyKind) error {
 	defer r.Invalidate(server)
 	switch kind {
+	case config.KeyStored:
+		return r.store.change(func(texts map[string]string) { delete(texts, server) })
 	case config.KeyKeychain:
 		if err := keyring.Delete(keychainService, server); err != nil && !errors.Is(err, keyring.ErrNotFound) {
-			return fmt.Errorf("the system's keychain cannot forget the key: %w", err)
-		}
-	case config.KeyStored:
-		keys, err := r.file.load()
-		if err != nil {
-			return err
-		}
-		if _, ok := keys[server]; ok {
-			return r.file.change(ctx, func(keys map[string]string) { delete(keys, server) })
+			return &Error{Server: server, Reason: "the system's keychain cannot forget its key", Do: "remove it there by hand", Cause: err}
 		}
 	}
 	return nil

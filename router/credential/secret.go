@@ -5,27 +5,60 @@
 package credential
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 )
 
 // redacted is what a Secret prints as.
 const redacted = "[secret]"
 
 // Secret is a key that cannot print itself: every formatting verb, JSON, text
-// and structured logging show a stand-in. Reveal is the only way out. The zero
-// Secret is no key.
-type Secret struct{ value string }
+// and structured logging show a stand-in, also where it stands in an
+// unexported field of another value. Reveal is the only way out. The zero
+// Secret is no key. Secrets must not be compared with ==.
+type Secret struct {
+	// A pointer, since package fmt prints unexported fields without asking
+	// them how: of a pointer inside a struct it shows the address alone.
+	value *string
+}
 
-// NewSecret makes a Secret of a key.
-func NewSecret(value string) Secret { return Secret{value} }
+// NewSecret makes a Secret of a key; of "" the zero Secret.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{&value}
+}
+
+// Clean makes a Secret of what was typed, read from a file or printed by a
+// command: white space around it is removed. It refuses what cannot be a key
+// in a header, in words that follow "the key".
+func Clean(value string) (Secret, error) {
+	value = strings.TrimSpace(value)
+	switch {
+	case value == "":
+		return Secret{}, errors.New("is empty")
+	case strings.Contains(value, "\n"):
+		return Secret{}, errors.New("has more than one line")
+	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c >= 0x7f }):
+		return Secret{}, errors.New("has a space, a control character or a letter outside ASCII in it")
+	}
+	return NewSecret(value), nil
+}
 
 // Reveal is the key itself: for a header towards its own server, and nowhere else.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 // IsZero reports whether there is no key.
-func (s Secret) IsZero() bool { return s.value == "" }
+func (s Secret) IsZero() bool { return s.value == nil }
 
 // String implements fmt.Stringer.
 func (Secret) String() string { return redacted }
