@@ -133,3 +133,18 @@ func TestTitleAndDirOfFixtures(t *testing.T) {
 func wellFormed(line string) bool {
 	return len(line) <= TitleBytes && utf8.ValidString(line) && !strings.ContainsFunc(line, unicode.IsControl)
 }
+
+func TestTitleOf(t *testing.T) {
+	for answer, want := range map[string]string{
+		"Fix the parser\n":                     "Fix the parser",
+		` {"title": "Fix\nthe \u001b parser"}`: "Fix the parser",
+		`{"title": 7}`:                         "",
+		`{"title"`:                             "",
+		`{}`:                                   "",
+		"":                                     "",
+	} {
+		if got := TitleOf(answer); got != want {
+			t.Errorf("TitleOf(%q) = %q, want %q", answer, got, want)
+		}
+	}
+}
