@@ -148,6 +148,7 @@ func TestSideRequestsLeaveTheirServerAlone(t *testing.T) {
 	x := NewIndex(Limits{}, fixed(0))
 	for _, l := range []Line{
 		mainTurn(0, "s1", "glm", 7, 8), sideLine(1, "lab", 9, "resp_x"), sideLine(2, "lab", 8), sideLine(3, "lab/gpu2", 9),
+		{Time: at(4), Kind: KindTurn, Turn: TurnSide, Agent: "claude-code", Session: "s1", Server: "lab", Key: Hex(9), Mark: Hex(10)},
 	} {
 		x.Apply(&l)
 	}
@@ -264,6 +265,28 @@ func TestConversationIsTheSameInAnyOrder(t *testing.T) {
 			t.Errorf("Conversations = %+v", got)
 		}
 	})
+}
+
+// Rotation carries counts over, more than once for a conversation that lives
+// long; what a crash left in the old files is in them already.
+func TestKeptCountsAreTakenOnce(t *testing.T) {
+	keep := func(d time.Duration, turns int) Line {
+		return Line{Time: at(d), Kind: KindKeep, Agent: "claude-code", Session: "s", Server: "glm", Turns: turns, Opened: at(0)}
+	}
+	lines := []Line{
+		mainTurn(0, "s", "glm", 0, 0), keep(0, 1), mainTurn(time.Hour, "s", "glm", 0, 0), keep(time.Hour, 2),
+		mainTurn(2*time.Hour, "s", "glm", 0, 0),
+	}
+	backward, forward := NewIndex(Limits{}, fixed(0)), NewIndex(Limits{}, fixed(0))
+	for i := range lines {
+		forward.Apply(&lines[i])
+		backward.Apply(&lines[len(lines)-1-i])
+	}
+	for name, x := range map[string]*Index{"newest first": backward, "as it happens": forward} {
+		if c, _ := x.Last("claude-code", "s"); c.Turns != 3 || !c.Opened.Equal(at(0)) {
+			t.Errorf("%s: %+v, want 3 turns", name, c)
+		}
+	}
 }
 
 func TestConversationsSince(t *testing.T) {

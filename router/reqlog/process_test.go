@@ -106,8 +106,10 @@ func TestKilledProcessesLoseNoLine(t *testing.T) {
 			}
 		}
 	}
-	if s := l.State(); s.Damaged != 0 {
-		t.Errorf("%d damaged lines", s.Damaged)
+	// A process that is killed within its write may leave half a line, of which
+	// it told nobody; the other's next line is glued to it, and read.
+	if s := l.State(); s.Damaged > uint64(len(told)) {
+		t.Errorf("%d damaged lines of %d processes", s.Damaged, len(told))
 	}
 }
 

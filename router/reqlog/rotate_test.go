@@ -117,7 +117,7 @@ func TestCrashInRotationCountsNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		c.add(16 * day)
+		c.add(15*day + 6*time.Hour + 30*time.Minute)
 		mustAppend(t, l, mainTurn(c.now().Sub(at(0)), "other", "glm", 50, 0))
 	}
 	l.Maintain()
