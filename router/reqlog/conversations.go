@@ -233,6 +233,24 @@ func (t *conversations) slot(o owner) *conv {
 	return c
 }
 
+// eachPart is how many slots are visited under one hold of the lock.
+const eachPart = 1024
+
+// each calls fn with every conversation, under the lock for reading, which is
+// let go again and again.
+func (t *conversations) each(fn func(*conv)) {
+	for from, n := 0, 1; from < n; from += eachPart {
+		t.mu.RLock()
+		n = len(t.slots)
+		for i := from; i < min(from+eachPart, n); i++ {
+			if c := &t.slots[i]; c.live {
+				fn(c)
+			}
+		}
+		t.mu.RUnlock()
+	}
+}
+
 // place returns the server (the pool, for a pool's member) at which an owner is.
 func (t *conversations) place(o owner) string {
 	t.mu.RLock()

@@ -2,7 +2,6 @@ package reqlog
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -202,96 +201,6 @@ func TestFollowWaitsForTheWholeLine(t *testing.T) {
 	}
 }
 
-// Whatever a crash leaves in a file, the whole lines are read, the others are
-// counted, and writing goes on behind them.
-func TestRecovery(t *testing.T) {
-	lines := func(sessions ...string) (b []byte) {
-		for _, s := range sessions {
-			l := mainTurn(0, s, "glm", 0, 0)
-			b = appendLine(b, &l)
-		}
-		return b
-	}
-	half := lines("half")[:60]
-	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-	cases := map[string]struct {
-		file    []byte
-		want    []string
-		damaged uint64
-	}{
-		"nothing":                    {nil, nil, 0},
-		"whole":                      {lines("a", "b"), []string{"a", "b"}, 0},
-		"last without newline":       {bytes.TrimSuffix(lines("a", "b"), []byte("\n")), []string{"a", "b"}, 0},
-		"last cut":                   {join(lines("a"), half), []string{"a"}, 1},
-		"half a line in the middle":  {join(lines("a"), half, lines("b")), []string{"a", "b"}, 1},
-		"half a line, then newline":  {join(lines("a"), half, []byte("\n"), lines("b")), []string{"a", "b"}, 1},
-		"zero bytes at the end":      {join(lines("a"), make([]byte, 5000)), []string{"a"}, 1},
-		"zero bytes before a line":   {join(lines("a"), make([]byte, 5000), lines("b")), []string{"a", "b"}, 1},
-		"more zeros than a line may": {join(lines("a"), make([]byte, maxLine*3), lines("b", "c")), []string{"a", "c"}, 1},
-		"zero bytes alone":           {make([]byte, 5000), nil, 1},
-		"a huge line":                {join(lines("a"), bytes.Repeat([]byte("x"), 1<<20), []byte("\n"), lines("b")), []string{"a", "b"}, 1},
-		"a huge line without end":    {join(lines("a"), bytes.Repeat([]byte("x"), 1<<20)), []string{"a"}, 1},
-		"empty lines":                {join([]byte("\n\n"), lines("a"), []byte("\n\n")), []string{"a"}, 0},
-		"other JSON":                 {join([]byte("{}\nnull\n[]\n3\n"), lines("a")), []string{"a"}, 4},
-		"a line of a newer kind":     {join([]byte(`{"t":"2026-03-10T12:00:00.000000Z","k":"later","x":1}`+"\n"), lines("a")), []string{"a"}, 0},
-		"a damaged letter":           {join(bytes.Replace(lines("a"), []byte("agent"), []byte("ag\x00nt"), 1), lines("b")), []string{"b"}, 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			dir := logDir(t)
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "requests-2026-03-10.jsonl"), c.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			l := reload(t, dir, Options{})
-			check := func(what string, l *Log, want []string) {
-				t.Helper()
-				var got []string
-				for _, s := range []string{"a", "b", "c", "half", "new"} {
-					if _, ok := l.Index().Last("claude-code", s); ok {
-						got = append(got, s)
-					}
-				}
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: %v, want %v", what, got, want)
-				}
-			}
-			check("after the crash", l, c.want)
-			if s := l.State(); s.Damaged != c.damaged {
-				t.Errorf("%d damaged lines, want %d", s.Damaged, c.damaged)
-			}
-			mustAppend(t, l, mainTurn(1, "new", "glm", 0, 0))
-			l.Close()
-			check("and the next", reload(t, dir, Options{}), append(c.want, "new"))
-		})
-	}
-}
-
-// A file cut at any byte keeps every whole line.
-func TestRecoveryAtEveryByte(t *testing.T) {
-	var b []byte
-	var ends []int
-	for i := range 3 {
-		l := mainTurn(0, fmt.Sprint("s", i), "glm", 0, 0)
-		b = appendLine(b, &l)
-		ends = append(ends, len(b)-1)
-	}
-	for n := range len(b) + 1 {
-		x := NewIndex(Limits{}, nil)
-		d := loader{index: x, names: map[string]string{}}
-		if err := backward(t.Context(), bytes.NewReader(b[:n]), int64(n), d.line); err != nil {
-			t.Fatal(err)
-		}
-		for i, end := range ends {
-			if _, ok := x.Last("claude-code", fmt.Sprint("s", i)); ok != (n >= end) {
-				t.Fatalf("cut at %d: line %d known: %v", n, i, ok)
-			}
-		}
-	}
-}
-
 // A turn that was in flight when its conversation was forgotten is nobody's,
 // live and after a restart, although a newer file holds it.
 func TestTurnInFlightWhenForgotten(t *testing.T) {
@@ -319,84 +228,6 @@ func TestTurnInFlightWhenForgotten(t *testing.T) {
 	if len(logged) != 1 || logged[0].Key != "" || logged[0].Mark != "" {
 		t.Errorf("logged %+v, want no key and no mark", logged)
 	}
-}
-
-func TestReadAndTail(t *testing.T) {
-	dir := logDir(t)
-	c := &clock{t: at(0)}
-	l := openLog(t, dir, Options{Now: c.now})
-	for i := range 6 {
-		d := time.Duration(i) * 10 * time.Hour
-		c.add(10 * time.Hour)
-		mustAppend(t, l, mainTurn(d, fmt.Sprint("s", i), []string{"glm", "lab/gpu1"}[i%2], 0, 0), sideLine(d, "glm", 0))
-	}
-	cases := map[string]struct {
-		filter Filter
-		want   []string
-	}{
-		"all":         {Filter{}, []string{"s0", "s1", "s1", "s1", "s2", "s1", "s3", "s1", "s4", "s1", "s5", "s1"}},
-		"main":        {Filter{Main: true}, []string{"s0", "s1", "s2", "s3", "s4", "s5"}},
-		"since":       {Filter{Main: true, Since: at(30 * time.Hour)}, []string{"s3", "s4", "s5"}},
-		"until":       {Filter{Main: true, Until: at(30 * time.Hour)}, []string{"s0", "s1", "s2"}},
-		"session":     {Filter{Session: "s2"}, []string{"s2"}},
-		"pool":        {Filter{Server: "lab"}, []string{"s1", "s3", "s5"}},
-		"member":      {Filter{Server: "lab/gpu1", Since: at(0)}, []string{"s1", "s3", "s5"}},
-		"other agent": {Filter{Agent: "codex"}, nil},
-		"kind":        {Filter{Kind: KindMove}, nil},
-	}
-	for name, c := range cases {
-		var got []string
-		err := Read(t.Context(), dir, c.filter, func(l Line) bool { got = append(got, l.Session); return true })
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: Read %v, %v, want %v", name, got, err, c.want)
-		}
-		for n := range len(c.want) + 2 {
-			tail, err := l.Tail(t.Context(), n, c.filter)
-			want := c.want[max(len(c.want)-n, 0):]
-			var got []string
-			for _, l := range tail {
-				got = append(got, l.Session)
-			}
-			if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: Tail(%d) %v, %v, want %v", name, n, got, err, want)
-			}
-		}
-	}
-	n := 0
-	if err := Read(t.Context(), dir, Filter{}, func(Line) bool { n++; return n < 3 }); err != nil || n != 3 {
-		t.Errorf("stopped Read saw %d lines, %v", n, err)
-	}
-	if err := Read(t.Context(), filepath.Join(dir, "none"), Filter{}, func(Line) bool { return true }); err != nil {
-		t.Errorf("Read without a log: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := Read(ctx, dir, Filter{}, func(Line) bool { return true }); err == nil {
-		t.Error("Read goes on when cancelled")
-	}
-}
-
-// Follow of the package is for commands that run beside a proxy, or none.
-func TestFollowWithoutALog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := logDir(t)
-		l := openLog(t, dir, Options{})
-		mustAppend(t, l, mainTurn(0, "before", "glm", 0, 0))
-		ctx, cancel := context.WithCancel(t.Context())
-		var got []string
-		done := make(chan error)
-		go func() {
-			done <- Follow(ctx, dir, Filter{Server: "glm"}, func(l Line) { got = append(got, l.Session) })
-		}()
-		synctest.Wait()
-		mustAppend(t, l, mainTurn(1, "a", "glm", 0, 0), mainTurn(2, "b", "lab", 0, 0), mainTurn(3, "c", "glm", 0, 0))
-		time.Sleep(2 * pollEvery)
-		cancel()
-		if err := <-done; err != nil || !reflect.DeepEqual(got, []string{"a", "c"}) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		l.Close()
-	})
 }
 
 // Loading is in the background: what is looked up, registered and appended

@@ -81,23 +81,16 @@ func (l *Log) keep(upTo fileID, clock time.Time) error {
 // keepLines returns a line for each conversation that is live and of which no
 // file after upTo tells.
 func (x *Index) keepLines(upTo fileID, since time.Time, live func(agent, session string) bool) []Line {
-	t := x.convs
-	t.mu.RLock()
 	var lines []Line
 	var idle []bool
-	for i := range t.slots {
-		c := &t.slots[i]
-		if !c.live || c.server == 0 || c.file > upTo {
-			continue
-		}
+	x.convs.each(func(c *conv) {
 		old := c.last < micros(since)
-		if old && live == nil {
-			continue
+		if c.server == 0 || c.file > upTo || old && live == nil {
+			return
 		}
-		lines = append(lines, t.keepLine(c))
+		lines = append(lines, x.convs.keepLine(c))
 		idle = append(idle, old)
-	}
-	t.mu.RUnlock()
+	})
 	out := lines[:0]
 	for i, l := range lines {
 		if !idle[i] || live(l.Agent, l.Session) {

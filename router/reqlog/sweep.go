@@ -97,13 +97,18 @@ func (x *Index) sweepAt(clock time.Time) {
 }
 
 func (t *conversations) sweep(before int64) {
+	for from, n := 0, 1; from < n; from += eachPart {
+		t.mu.Lock()
+		n = len(t.slots)
+		for i := from; i < min(from+eachPart, n); i++ {
+			if t.slots[i].live && t.slots[i].last < before {
+				t.clear(i)
+			}
+		}
+		t.mu.Unlock()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range t.slots {
-		if t.slots[i].live && t.slots[i].last < before {
-			t.clear(i)
-		}
-	}
 	for id, at := range t.forgot {
 		if at < before {
 			delete(t.forgot, id)
