@@ -47,11 +47,11 @@ type entry struct {
 type owner uint32
 
 const (
-	ownerList4 owner = 1 << 31 // the rest is an index into shard.lists
-	ownerSide  owner = 1 << 30 // the rest is a server's number
-	slotBits         = 17
-	maxSlots         = 1 << slotBits
-	genMask          = 1<<(30-slotBits) - 1
+	ownerMany owner = 1 << 31 // the rest is an index into shard.lists
+	ownerSide owner = 1 << 30 // the rest is a server's number
+	slotBits        = 17
+	maxSlots        = 1 << slotBits
+	genMask         = 1<<(30-slotBits) - 1
 )
 
 type ownerList struct {
@@ -133,15 +133,15 @@ func (t *table) join(s *shard, e *entry, who owner) {
 	if e.owner == who {
 		return
 	}
-	if e.owner&ownerList4 == 0 {
+	if e.owner&ownerMany == 0 {
 		if !t.convs.current(e.owner) {
 			e.owner = who
 			return
 		}
-		e.owner = ownerList4 | owner(s.newList(ownerList{n: 2, of: [maxOwners]owner{e.owner, who}}))
+		e.owner = ownerMany | owner(s.newList(ownerList{n: 2, of: [maxOwners]owner{e.owner, who}}))
 		return
 	}
-	l := &s.lists[e.owner&^ownerList4]
+	l := &s.lists[e.owner&^ownerMany]
 	for i := range l.n {
 		if l.of[i] == who {
 			return
@@ -207,11 +207,11 @@ func (t *table) owners(value uint64, used uint32) (of [maxOwners]owner, n int) {
 		return of, 0
 	}
 	e.used = max(e.used, used)
-	if e.owner&ownerList4 == 0 {
+	if e.owner&ownerMany == 0 {
 		of[0] = e.owner
 		return of, 1
 	}
-	l := &s.lists[e.owner&^ownerList4]
+	l := &s.lists[e.owner&^ownerMany]
 	if l.dead {
 		return of, 0
 	}
@@ -278,8 +278,8 @@ func (t *table) sweepShard(s *shard, before uint32) int {
 
 // drop empties an entry. The shard is resized by the caller.
 func (s *shard) drop(e *entry) {
-	if e.owner&ownerList4 != 0 {
-		i := uint32(e.owner &^ ownerList4)
+	if e.owner&ownerMany != 0 {
+		i := uint32(e.owner &^ ownerMany)
 		s.lists[i] = ownerList{}
 		s.free = append(s.free, i)
 	}
@@ -289,10 +289,10 @@ func (s *shard) drop(e *entry) {
 // trim removes owners that are gone and reports whether any is left. Called
 // with the conversations' lock held.
 func (t *table) trim(s *shard, e *entry) bool {
-	if e.owner&ownerList4 == 0 {
+	if e.owner&ownerMany == 0 {
 		return t.convs.currentLocked(e.owner)
 	}
-	l := &s.lists[e.owner&^ownerList4]
+	l := &s.lists[e.owner&^ownerMany]
 	n := uint8(0)
 	for i := range l.n {
 		if t.convs.currentLocked(l.of[i]) {
