@@ -109,3 +109,24 @@ func TestScanIsTheSameOnEveryKernel(t *testing.T) {
 		}
 	})
 }
+
+// TestDecodeValidIsTheSameOnEveryKernel puts escapes at every place of a
+// block, at the ends of blocks and of stretches, and runs of all lengths
+// between them.
+func TestDecodeValidIsTheSameOnEveryKernel(t *testing.T) {
+	everyKernel(func(kernel string) {
+		for _, escape := range []string{`\n`, `\\`, `\\\\\"`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\t\t\/\b`} {
+			for shift := range 130 {
+				for _, run := range []int{1, 14, 33, 70} {
+					raw := []byte(strings.Repeat("x", shift) + strings.Repeat(escape+strings.Repeat("é", run/2)+"y", 1+words*64/(run+2)))
+					want := decoded(raw)
+					for _, n := range []int{len(want) + 64, 100} {
+						if got := inPieces(t, DecodeValid, raw, n); got != want {
+							t.Fatalf("%s: %q after %d, every %d, by %d bytes: got %q, want %q", kernel, escape, shift, run, n, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
