@@ -144,7 +144,9 @@ block:
 // func decodeVBMI2(dst, src *byte, n int) (written, read int)
 //
 // Decodes blocks of 64 bytes, at most n of them. It stops early before a block
-// with a \u escape. dst needs 64 bytes for each block.
+// with a \u escape. A backslash at its end is left unread. dst needs 64 bytes
+// for each block. The next block's address does not depend on what was found,
+// so that blocks overlap in the processor.
 TEXT ·decodeVBMI2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
@@ -156,12 +158,14 @@ TEXT ·decodeVBMI2(SB), NOSPLIT, $0-40
 	VMOVDQU64 letters<>+0(SB), Z4
 	VMOVDQU64 letters<>+64(SB), Z5
 	MOVQ $0x5555555555555555, R13
+	XORL DX, DX              // 1: the block's first byte is escaped
 
 block:
 	VMOVDQU64 (SI), Z0
 	VPCMPEQB Z11, Z0, K1
 	KMOVQ K1, R8
-	TESTQ R8, R8
+	MOVQ R8, R9
+	ORQ  DX, R9
 	JNZ  escaped
 	VMOVDQU64 Z0, (DI)
 	ADDQ $64, SI
@@ -171,22 +175,23 @@ block:
 	JMP  done
 
 escaped:
-	// The escaped characters: those after an odd number of backslashes.
-	LEAQ (R8)(R8*1), R9  // follows a backslash
+	// As escapes does: the characters after an odd number of backslashes.
+	VPCMPEQB Z9, Z0, K2
+	MOVQ DX, BX
+	ANDNQ R8, DX, R8     // an escaped backslash begins nothing
+	LEAQ (DX)(R8*2), R9  // follows a backslash
 	MOVQ R13, R10
 	ORQ  R9, R10
-	NOTQ R10
-	ANDQ R8, R10         // begins a run at an odd place
-	XORQ DX, DX
+	ANDNQ R8, R10, R10   // begins a run at an odd place
+	XORL DX, DX
 	ADDQ R8, R10
-	ADCQ $0, DX          // the block's last byte begins an escape
+	ADCQ $0, DX
 	ADDQ R10, R10
 	XORQ R13, R10
 	ANDQ R9, R10         // escaped
-	VPCMPEQB Z9, Z0, K2
 	KMOVQ K2, R11
 	TESTQ R10, R11
-	JNZ  done
+	JNZ  long
 	ANDNQ R8, R10, R12   // begins an escape
 	NOTQ R12
 	KMOVQ R10, K2
@@ -199,12 +204,16 @@ escaped:
 	POPCNTQ R12, R12
 	ADDQ R12, DI
 	ADDQ $64, SI
-	SUBQ DX, SI
 	DECQ CX
 	JNZ  block
+	JMP  done
+
+long:
+	MOVQ BX, DX
 
 done:
 	VZEROUPPER
+	SUBQ DX, SI
 	SUBQ R14, DI
 	SUBQ R15, SI
 	MOVQ DI, written+24(FP)
