@@ -40,9 +40,12 @@ func encodeHeader(h header) string {
 const footer = "\n}}\n"
 
 // encode makes the record's line, without the comma: the member of entries
-// that is named by the key. The checksum covers all before it.
-func (r *record) encode() string {
-	b := make([]byte, 0, len(r.key)+len(r.val)+len(r.val)/8+96)
+// that is named by the key.
+func (r *record) encode() string { return string(r.appendLine(nil)) }
+
+// appendLine appends the line. The checksum covers all before it.
+func (r *record) appendLine(b []byte) []byte {
+	from := len(b)
 	plainKey := utf8.ValidString(r.key)
 	if plainKey {
 		b = appendQuoted(b, r.key)
@@ -58,14 +61,19 @@ func (r *record) encode() string {
 	if r.expires != 0 {
 		b = strconv.AppendInt(append(b, `,"expires_ms":`...), r.expires, 10)
 	}
-	sum := crc32.Checksum(b, castagnoli)
-	return string(append(b, sumField(sum)...))
+	return appendSum(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// sumLen is the length of what sumField makes.
+// sumLen is the length of what appendSum appends.
 const sumLen = len(`,"sum":"00000000"}`)
 
-func sumField(sum uint32) string { return fmt.Sprintf(`,"sum":"%08x"}`, sum) }
+func appendSum(b []byte, sum uint32) []byte {
+	b = append(b, `,"sum":"`...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[sum>>shift&15])
+	}
+	return append(b, `"}`...)
+}
 
 func (r *record) appendValue(b []byte) []byte {
 	switch {
@@ -402,7 +410,7 @@ func (p *entryParser) finish(name quoted, raw []byte) (r *record, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(raw) - sumLen; n > 0 && string(raw[n:]) == sumField(crc32.Checksum(raw[:n], castagnoli)) {
+	if sumFits(raw) {
 		r.adopt(string(raw))
 		return r, nil
 	}
@@ -412,6 +420,16 @@ func (p *entryParser) finish(name quoted, raw []byte) (r *record, err error) {
 	}
 	r.adopt(line)
 	return r, nil
+}
+
+// sumFits tells whether a line ends with its own checksum.
+func sumFits(line []byte) bool {
+	n := len(line) - sumLen
+	if n <= 0 {
+		return false
+	}
+	var room [sumLen]byte
+	return bytes.Equal(line[n:], appendSum(room[:0], crc32.Checksum(line[:n], castagnoli)))
 }
 
 // adopt makes line the record's line, and its value a part of that wherever

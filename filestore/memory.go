@@ -2,8 +2,7 @@ package filestore
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ type memory struct {
 	// anchor is a recent time of day, Unix ms. A key that lapses much later
 	// than it need not have the clock read for it.
 	anchor atomic.Int64
+	farOff int64 // farOff, or no end of it where the clock is not the system's
 
 	wallAt   time.Time     // the clocks when last compared; under mu
 	steadyAt time.Duration // likewise
@@ -35,8 +35,8 @@ type memory struct {
 
 const (
 	// farOff is how much later than anchor a key must lapse to be served
-	// without a look at the clock. anchor is never older than a sweep, but
-	// for the moments after the machine slept.
+	// without a look at the system's clock. anchor is never older than a
+	// sweep, but for the moments after the machine slept.
 	farOff = int64(time.Hour / time.Millisecond)
 
 	// clockJump is the least difference of the clocks that counts as the
@@ -47,7 +47,10 @@ const (
 )
 
 func newMemory(o *options) *memory {
-	m := &memory{opt: o, t: newTable(), changed: func() {}}
+	m := &memory{opt: o, t: newTable(), changed: func() {}, farOff: farOff}
+	if o.ownClock {
+		m.farOff = math.MaxInt64
+	}
 	m.wallAt = o.wall()
 	if o.steady != nil {
 		m.steadyAt = o.steady()
@@ -89,7 +92,7 @@ func (m *memory) peek(key string) (r *record, slow bool) {
 	if r == nil || r.kind == kindDead {
 		return nil, false
 	}
-	if r.expires != 0 && r.expires-m.anchor.Load() < farOff {
+	if r.expires != 0 && r.expires-m.anchor.Load() < m.farOff {
 		return r, true
 	}
 	return r, false
@@ -140,43 +143,6 @@ func (m *memory) readLapsed(key string, see func(*record)) error {
 	m.compareClocks(now)
 	see(m.t.find(key, now.UnixMilli()))
 	return nil
-}
-
-// Get is read written out, since a closure and a defer would cost as much
-// again.
-func (m *memory) Get(key string) (string, bool, error) {
-	m.mu.RLock()
-	r, slow := m.peek(key)
-	if r == nil || slow || m.closed {
-		m.mu.RUnlock()
-		return m.getSlowly(key)
-	}
-	if r.kind != kindString {
-		m.mu.RUnlock()
-		return "", false, ErrWrongType
-	}
-	m.t.touch(r)
-	val := r.val
-	m.mu.RUnlock()
-	return val, true, nil
-}
-
-func (m *memory) getSlowly(key string) (val string, found bool, err error) {
-	err2 := m.read(key, func(r *record) { val, found, err = stringOf(r) })
-	if err2 != nil {
-		return "", false, err2
-	}
-	return val, found, err
-}
-
-func stringOf(r *record) (string, bool, error) {
-	switch {
-	case r == nil:
-		return "", false, nil
-	case r.kind != kindString:
-		return "", false, ErrWrongType
-	}
-	return r.val, true, nil
 }
 
 // edit is what one writing operation needs; under the lock.
@@ -242,28 +208,6 @@ func (e edit) find(key string) *record {
 	return r
 }
 
-// setString makes key a string. Key and value are copied, since callers cut
-// them from larger buffers.
-func (e edit) setString(key, val string, expires int64) {
-	e.m.t.write(&record{key: e.ownKey(key), val: strings.Clone(val), expires: expires}, e.now)
-}
-
-// ownKey returns key without holding on to the caller's bytes.
-func (e edit) ownKey(key string) string {
-	if r := e.m.t.at(key); r != nil {
-		return r.key
-	}
-	return strings.Clone(key)
-}
-
-func (e edit) delete(key string) bool {
-	if e.find(key) == nil {
-		return false
-	}
-	e.m.t.bury(key, e.now, e.m.tombEnd(e.now))
-	return true
-}
-
 // end turns a time to live into a moment, Unix ms, rounding up.
 func (e edit) end(ttl time.Duration) int64 {
 	if ttl == 0 {
@@ -287,184 +231,4 @@ func (m *memory) checkSet(key, val string, ttl time.Duration) error {
 		return fmt.Errorf("value of %d bytes, limit %d: %w", len(val), m.opt.limits.ValueLen, ErrTooLarge)
 	}
 	return m.checkKey(key)
-}
-
-func (m *memory) Set(key, val string, ttl time.Duration) error {
-	if err := m.checkSet(key, val, ttl); err != nil {
-		return err
-	}
-	return m.writeBlind(func(e edit) error {
-		e.setString(key, val, e.end(ttl))
-		return nil
-	})
-}
-
-func (m *memory) SetNX(key, val string, ttl time.Duration) (set bool, err error) {
-	if err := m.checkSet(key, val, ttl); err != nil {
-		return false, err
-	}
-	err = m.write(key, func(e edit) error {
-		set = e.setNX(key, val, ttl)
-		return nil
-	})
-	return set, err
-}
-
-func (e edit) setNX(key, val string, ttl time.Duration) bool {
-	if e.find(key) != nil {
-		return false
-	}
-	e.setString(key, val, e.end(ttl))
-	return true
-}
-
-func (m *memory) Update(key string, change func(Item) (Item, error)) error {
-	if err := m.checkKey(key); err != nil {
-		return err
-	}
-	return m.write(key, func(e edit) error { return e.update(key, change) })
-}
-
-func (e edit) update(key string, change func(Item) (Item, error)) error {
-	r := e.find(key)
-	val, found, err := stringOf(r)
-	if err != nil {
-		return err
-	}
-	old := Item{Value: val, Exists: found}
-	if found && r.expires != 0 {
-		old.TTL = time.Duration(r.expires-e.now.UnixMilli()) * time.Millisecond
-	}
-	item, err := change(old)
-	switch {
-	case err != nil:
-		return err
-	case item == old || !item.Exists && !old.Exists:
-		return nil
-	case !item.Exists:
-		e.delete(key)
-		return nil
-	}
-	if err := e.m.checkSet(key, item.Value, item.TTL); err != nil {
-		return err
-	}
-	e.setString(key, item.Value, e.end(item.TTL))
-	return nil
-}
-
-func (m *memory) Delete(keys ...string) (n int, err error) {
-	for _, key := range keys {
-		m.freshen(key)
-	}
-	err = m.writeBlind(func(e edit) error {
-		n = e.deleteAll(keys)
-		return nil
-	})
-	return n, err
-}
-
-func (e edit) deleteAll(keys []string) (n int) {
-	for _, key := range keys {
-		if e.delete(key) {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *memory) Exists(keys ...string) (n int, err error) {
-	for _, key := range keys {
-		err = m.read(key, func(r *record) {
-			if r != nil {
-				n++
-			}
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return n, nil
-}
-
-func (m *memory) Expire(key string, ttl time.Duration) (found bool, err error) {
-	err = m.write(key, func(e edit) error {
-		r := e.find(key)
-		switch {
-		case r == nil:
-		case ttl <= 0:
-			found = e.delete(key)
-		default:
-			found = true
-			e.setExpiry(r, e.end(ttl))
-		}
-		return nil
-	})
-	return found, err
-}
-
-func (e edit) setExpiry(r *record, expires int64) {
-	c := r.copy()
-	c.line, c.expires = "", expires
-	e.m.t.write(c, e.now)
-}
-
-func (m *memory) Persist(key string) (had bool, err error) {
-	err = m.write(key, func(e edit) error {
-		if r := e.find(key); r != nil && r.expires != 0 {
-			had = true
-			e.setExpiry(r, 0)
-		}
-		return nil
-	})
-	return had, err
-}
-
-func (m *memory) TTL(key string) (ttl time.Duration, err error) {
-	err = m.read(key, func(r *record) {
-		switch {
-		case r == nil:
-			ttl = Missing
-		case r.expires == 0:
-			ttl = NoTTL
-		default:
-			ttl = time.Duration(r.expires-m.now().UnixMilli()) * time.Millisecond
-		}
-	})
-	return ttl, err
-}
-
-func (m *memory) Keys(prefix string) ([]string, error) {
-	if m.reread != nil {
-		m.reread()
-	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if m.closed {
-		return nil, ErrClosed
-	}
-	now := m.now().UnixMilli()
-	keys := []string{}
-	for _, r := range m.t.recs {
-		if r.kind != kindDead && !r.lapsed(now) && strings.HasPrefix(r.key, prefix) {
-			keys = append(keys, r.key)
-		}
-	}
-	slices.Sort(keys)
-	return keys, nil
-}
-
-func (m *memory) Len() int {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.lenLocked()
-}
-
-func (m *memory) lenLocked() int {
-	now, n := m.now().UnixMilli(), 0
-	for _, r := range m.t.recs {
-		if r.kind != kindDead && !r.lapsed(now) {
-			n++
-		}
-	}
-	return n
 }

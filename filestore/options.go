@@ -29,6 +29,7 @@ type options struct {
 	tombs    time.Duration
 	lockWait time.Duration
 	fallback bool
+	ownClock bool // wall is not the system's
 }
 
 // WithLimits replaces the limits that are not zero.
@@ -53,7 +54,7 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 // forward, and what is alive then keeps the time it had left. A nil steady
 // turns that off. Both must allow calls from any goroutine.
 func WithClock(wall func() time.Time, steady func() time.Duration) Option {
-	return func(o *options) { o.wall, o.steady = wall, steady }
+	return func(o *options) { o.wall, o.steady, o.ownClock = wall, steady, true }
 }
 
 // WithRecency tells when a key was last used where the caller knows of uses

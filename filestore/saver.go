@@ -309,9 +309,11 @@ func (s *fileStore) write(target string) (uint64, error) {
 // encodeMissing makes the lines that are not there yet and returns their
 // numbers.
 func encodeMissing(recs []*record, lines []string) (fresh []int) {
+	var buf []byte
 	for i, line := range lines {
 		if line == "" {
-			lines[i] = recs[i].encode()
+			buf = recs[i].appendLine(buf[:0])
+			lines[i] = string(buf)
 			fresh = append(fresh, i)
 		}
 	}
