@@ -27,7 +27,7 @@ func (q *quotes) advance(b []byte) bool {
 	}
 	q.to = min(len(b), from+words*64)
 	m := &q.found
-	n := m.fill(b[from:q.to])
+	n := min(m.fill(b[from:q.to]), words)
 	bad := uint64(0)
 	for w := range n {
 		var escaped uint64

@@ -44,11 +44,32 @@ TEXT ·validAVX2(SB), NOSPLIT, $0-25
 	VPXOR Y15, Y15, Y15      // errors
 	VMOVDQU (DI), Y1         // the block before
 
+next:
+	CMPQ CX, $4
+	JLT  few
+	VMOVDQU (SI), Y2
+	VPOR 32(SI), Y2, Y2
+	VPOR 64(SI), Y2, Y2
+	VPOR 96(SI), Y2, Y2
+	VPOR Y1, Y2, Y2
+	MOVQ $4, BX
+	VPTEST Y14, Y2
+	JNZ  some
+	VMOVDQU 96(SI), Y1       // all ASCII
+	ADDQ $128, SI
+	SUBQ $4, CX
+	JMP  next
+
+few:
+	MOVQ CX, BX
+	TESTQ BX, BX
+	JZ   done
+
+some:
+	SUBQ BX, CX
+
 block:
 	VMOVDQU (SI), Y0
-	VPOR Y0, Y1, Y2
-	VPTEST Y14, Y2
-	JZ   next                // neither block has anything but ASCII
 	VPERM2I128 $0x21, Y0, Y1, Y2
 	VPALIGNR $15, Y2, Y0, Y3 // each byte's forerunner
 	VPALIGNR $14, Y2, Y0, Y4 // the one before that
@@ -69,12 +90,13 @@ block:
 	VPAND Y14, Y4, Y4
 	VPXOR Y4, Y6, Y6
 	VPOR Y6, Y15, Y15
-
-next:
 	VMOVDQA Y0, Y1
 	ADDQ $32, SI
-	DECQ CX
+	DECQ BX
 	JNZ  block
+	JMP  next
+
+done:
 	VMOVDQU Y1, (DI)
 	VPTEST Y15, Y15
 	SETEQ ret+24(FP)
