@@ -142,7 +142,14 @@ func copyRuns(dst, raw []byte, slash []uint64) (written, read int, stopped bool)
 		escaped, first = escapes(s, first)
 		for ; escaped != 0; escaped &= escaped - 1 {
 			at := w*64 + bits.TrailingZeros64(escaped)
-			written += copyRun(dst[written:], raw[read:], at-1-read)
+			run := raw[read : at-1]
+			// Where there is room, a run of any short length is one copy.
+			if len(run) <= wide && read+wide <= len(raw) && written+wide <= len(dst) {
+				*(*[wide]byte)(dst[written:]) = *(*[wide]byte)(raw[read:])
+			} else {
+				copy(dst[written:], run)
+			}
+			written += len(run)
 			read = at - 1
 			letter := plain[raw[at]]
 			if letter == 0 {
@@ -154,18 +161,8 @@ func copyRuns(dst, raw []byte, slash []uint64) (written, read int, stopped bool)
 		}
 	}
 	end := len(slash)*64 - int(first) // a backslash at the end waits for its letter
-	written += copyRun(dst[written:], raw[read:], end-read)
+	written += copy(dst[written:], raw[read:end])
 	return written, end, false
-}
-
-// copyRun copies n bytes; what follows them in dst may change too.
-func copyRun(dst, raw []byte, n int) int {
-	if n <= wide && len(raw) >= wide && len(dst) >= wide {
-		*(*[wide]byte)(dst) = *(*[wide]byte)(raw)
-	} else {
-		copy(dst, raw[:n])
-	}
-	return n
 }
 
 // unescape decodes the escape that b begins with and returns its length.
