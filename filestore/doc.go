@@ -20,6 +20,6 @@
 //
 // Store in store.go is the interface and Open in open.go the way in. memory.go
 // has what reads and writes, on the table of table.go; saver.go the save;
-// codec.go the format, which docs/filestore.md describes with each operation's
+// encode.go and decode.go the format, which docs/filestore.md describes with each operation's
 // commit point and what a crash can leave.
 package filestore
