@@ -114,7 +114,8 @@ func TestSignaturesAreFoundInHistory(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
-	for _, none := range []string{``, `{`, `[]`, `{"messages":5}`, `{"input":"[alpha#1]"}`} {
+	for _, none := range []string{``, `{`, `[]`, `{"messages":5}`, `{"input":"[alpha#1]"}`,
+		`{"messages":[{"role":"user","content":[{"type":"tool_use","id":"toolu_alpha_1_0"},{"type":"text","text":"[alpha#1]"}]}]}`} {
 		if got := Signed([]byte(none)); len(got) != 0 {
 			t.Errorf("%q: got %v, want none", none, got)
 		}

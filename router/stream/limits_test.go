@@ -72,6 +72,26 @@ func TestKF_S10_LongLines(t *testing.T) {
 	}
 }
 
+// TestLostDeltaCostsTheMark loses one delta of three: a mark of the others would
+// be another answer's.
+func TestLostDeltaCostsTheMark(t *testing.T) {
+	chunk := func(text string) []byte {
+		return []byte("data: {\"choices\":[{\"delta\":{\"content\":\"" + text + "\"}}]}\n\n")
+	}
+	o := New(outline.ChatCompletions, sse, fnvHash)
+	o.Write(chunk("before"))
+	o.Write(chunk(strings.Repeat("x", arenaBytes-1)))
+	if n := cap(o.w.arena); n > arenaKept {
+		t.Errorf("%d bytes are kept for the next event", n)
+	}
+	o.Write(chunk(strings.Repeat("x", arenaBytes+1)))
+	o.Write(chunk("after"))
+	o.Write([]byte("data: [DONE]\n\n"))
+	if got := o.Summary(); got.Mark != 0 || got.MarkBytes != 0 || !got.Terminated || !strings.HasPrefix(got.Text, "before") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestTooManyBlocksLeaveNoMark opens more blocks than are followed.
 func TestTooManyBlocksLeaveNoMark(t *testing.T) {
 	var b strings.Builder
