@@ -22,7 +22,7 @@ import (
 // target is where a request is sent and with what.
 type target struct {
 	url   *url.URL
-	pool  *http.Transport
+	pool  http.RoundTripper
 	key   credential.Secret
 	mode  config.KeyKind // how the server is paid; KeyClient towards own upstreams
 	place string         // server, pool/member or own: for load, health and the log
@@ -64,7 +64,7 @@ func (t *turn) target() (*target, *failure) {
 	if to.url, err = url.Parse(config.JoinURL(base, t.split.Path, t.in.URL.RawQuery, strip)); err != nil {
 		return nil, refuse("url", fmt.Sprintf("the URL of %s cannot be used: %v", t.serverWords(), err), "mend it in config.yaml")
 	}
-	if to.pool, err = t.r.transports.get(t.server, to.url); err != nil {
+	if to.pool, err = t.transport(to.url); err != nil {
 		return nil, refuse("ca-file", fmt.Sprintf("%s: %v", t.serverWords(), err), "mend ca_file in config.yaml")
 	}
 	if t.server != nil && to.mode != config.KeyClient && to.mode != config.KeyNone {
@@ -74,6 +74,14 @@ func (t *turn) target() (*target, *failure) {
 		}
 	}
 	return to, nil
+}
+
+// transport is what carries requests to base.
+func (t *turn) transport(base *url.URL) (http.RoundTripper, error) {
+	if t.r.Transport != nil {
+		return t.r.Transport, nil
+	}
+	return t.r.transports.get(t.server, base)
 }
 
 // serverWords names the place in a sentence.

@@ -66,8 +66,8 @@ func (m *memoryPins) Delete(_ context.Context, key string) error {
 type logRecorder struct{ log *reqlog.Log }
 
 func (r logRecorder) Append(l reqlog.Line) { _ = r.log.Append(l) }
-func (r logRecorder) Register(c placement.Conversation, server string, key uint64) {
-	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: time.Now()})
+func (r logRecorder) Register(c placement.Conversation, server string, key uint64, arrived time.Time) {
+	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: arrived})
 }
 func (r logRecorder) Last(c placement.Conversation) (string, bool) {
 	l, ok := r.log.Index().Last(string(c.Agent), c.Session)

@@ -152,7 +152,7 @@ func (t *turn) settle(d placement.Decision) *failure {
 		t.keepPin(fresh, renamed)
 	}
 	if isMain(d.Turn) && d.Session != "" && len(t.scratch.keys) > 0 {
-		t.r.Recorder.Register(t.conv, d.Server, t.scratch.keys[len(t.scratch.keys)-1])
+		t.r.Recorder.Register(t.conv, d.Server, t.scratch.keys[len(t.scratch.keys)-1], t.started)
 	}
 	return nil
 }

@@ -101,11 +101,12 @@ func (t *turn) cutBy() string {
 }
 
 // line is the request's line in the log. It never holds a body, a query or a
-// credential.
+// credential. Its time is the request's arrival: lines that disagree are
+// settled by it, and a conversation may be moved while a turn is on its way.
 func (t *turn) line(sum stream.Summary, now time.Time) reqlog.Line {
 	route := t.route()
 	l := reqlog.Line{
-		Time: now, Kind: reqlog.KindTurn, ID: t.id,
+		Time: t.started, Kind: reqlog.KindTurn, ID: t.id,
 		Agent: string(route.agent), Session: t.session(), Turn: route.turn.String(), Pin: route.pin, Server: route.server,
 		Format: formatWord(t.rec.Format), Method: t.in.Method, Path: t.split.Path,
 		ModelAsked: t.scratch.outline.Model, ModelSent: t.sent, Status: t.status, Cut: t.cut,

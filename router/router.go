@@ -36,8 +36,9 @@ type PinStore interface {
 // Safe for concurrent use.
 type Recorder interface {
 	Append(reqlog.Line)
-	// Register claims key for a conversation that is about to be served.
-	Register(c placement.Conversation, server string, key uint64)
+	// Register claims key for a conversation whose turn, which arrived at the
+	// given time, is about to be served.
+	Register(c placement.Conversation, server string, key uint64, arrived time.Time)
 	Last(placement.Conversation) (server string, ok bool)
 	Response(id string) []placement.Owner
 	Key(key uint64) []placement.Owner
@@ -62,7 +63,7 @@ type Meter interface {
 	Refused(reason string)
 }
 
-// Parts is what a Router is made of. All fields are needed.
+// Parts is what a Router is made of. All fields but Transport are needed.
 type Parts struct {
 	Config      func() *config.Config
 	Pins        PinStore
@@ -73,6 +74,9 @@ type Parts struct {
 	Now         func() time.Time
 	Publish     func(control.Event) // must not block
 	Metrics     http.Handler        // serves /-/metrics
+	// Transport, if set, carries all requests instead of connections of the
+	// router's own: a network that tests hold in memory.
+	Transport http.RoundTripper
 }
 
 // Router is the proxy's handler. It is safe for concurrent use.

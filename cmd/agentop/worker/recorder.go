@@ -4,12 +4,20 @@ import (
 	"time"
 
 	"agentop/agents"
+	"agentop/filestore"
+	"agentop/router"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/metrics"
 	"agentop/router/placement"
 	"agentop/router/reqlog"
 )
+
+// Join gives the store and the request log the shapes in which the router
+// wants its two witnesses.
+func Join(store filestore.Store, log *reqlog.Log) (router.PinStore, router.Recorder) {
+	return pins{store}, recorder{log}
+}
 
 // recorder is the request log as the router wants it.
 type recorder struct{ log *reqlog.Log }
@@ -18,8 +26,8 @@ type recorder struct{ log *reqlog.Log }
 // says so in its state and tries again.
 func (r recorder) Append(l reqlog.Line) { _ = r.log.Append(l) }
 
-func (r recorder) Register(c placement.Conversation, server string, key uint64) {
-	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: time.Now()})
+func (r recorder) Register(c placement.Conversation, server string, key uint64, arrived time.Time) {
+	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: arrived})
 }
 
 func (r recorder) Last(c placement.Conversation) (string, bool) {
