@@ -169,6 +169,8 @@ func TestEditsOfBareAndOddFiles(t *testing.T) {
 		{"remove the last from braces", "servers: {b: {url: http://b}, a: {url: http://a}}\n", "servers: {b: {url: http://b}}\n", drop},
 		{"remove all from braces", "servers: { a: {url: http://a}, }\n", "servers: { }\n", drop},
 		{"remove beside a comment", "servers: {b: {url: http://b}, # of b\n  a: {url: http://a}}\n", "servers: {b: {url: http://b}, # of b\n  }\n", drop},
+		{"comment under a section", "servers:\n  # mine\ntitles: off\n", "servers:\n  # mine\n  a:\n    url: http://a\n    key: none\ntitles: off\n", add},
+		{"single quotes", "servers: {'a': {url: http://a}}\nagents: {codex: {upstream: 'http://it''s'}}\n", "servers: {'a': {url: http://a}}\nagents: {codex: {upstream: 'http://it''s', server: a}}\n", use},
 		{"long text", "servers:\n  a:\n    url: >-\n      http://a\n\n  b: {url: http://b}\n", "servers:\n\n  b: {url: http://b}\n", drop},
 	} {
 		got, err := c.edit([]byte(c.before))

@@ -20,9 +20,9 @@ type Options struct {
 	// Settle is how long the file's bytes must stay the same before they are
 	// taken, so that no half-written file is; 0 means 500 ms.
 	Settle time.Duration
-	// Poll is how often the file is looked at without a notification; 0 means
-	// each second where the system sends none, and every 5 s as a net under
-	// those it sends.
+	// Poll is how often the file is looked at (not read) without a
+	// notification, as a net under those that the system sends, or in their
+	// place where it sends none; 0 means each second.
 	Poll time.Duration
 	// NoNotify leaves the system's notifications out.
 	NoNotify bool
@@ -54,6 +54,9 @@ type Watcher struct {
 func Watch(ctx context.Context, path string, opts Options) *Watcher {
 	if opts.Settle <= 0 {
 		opts.Settle = 500 * time.Millisecond
+	}
+	if opts.Poll <= 0 {
+		opts.Poll = time.Second
 	}
 	w := &Watcher{path: path, opts: opts, current: Default(), done: make(chan struct{})}
 	data, err := readFile(path)
@@ -181,7 +184,7 @@ func (f *follower) run(ctx context.Context) {
 		defer f.notify.Close()
 		events, failures = f.notify.Events, f.notify.Errors
 	}
-	poll := time.NewTicker(f.pollEvery())
+	poll := time.NewTicker(f.w.opts.Poll)
 	defer poll.Stop()
 	settle := time.NewTimer(f.w.opts.Settle)
 	defer settle.Stop()
@@ -214,16 +217,6 @@ func (f *follower) run(ctx context.Context) {
 			f.look(settle)
 		}
 	}
-}
-
-func (f *follower) pollEvery() time.Duration {
-	switch {
-	case f.w.opts.Poll > 0:
-		return f.w.opts.Poll
-	case f.notify == nil || len(f.folders) == 0:
-		return time.Second
-	}
-	return 5 * time.Second
 }
 
 // concerns says whether an event may be about the file: by its name, or,
@@ -273,27 +266,27 @@ func (f *follower) settled(settle *time.Timer) {
 }
 
 // rewatch watches the folders of the file and of every link to it: folders,
-// since a file that is replaced by a rename is another file.
+// since a file that is replaced by a rename is another file, and by their real
+// paths, since a link to a folder can come to mean another one. Where a link
+// lies in none of them, polling sees its change.
 func (f *follower) rewatch() {
 	names, err := chain(f.w.path)
 	if err != nil {
 		names = []string{f.w.path}
 	}
-	folders := make([]string, 0, len(names)+1)
-	for i, name := range names {
-		names[i] = filepath.Clean(name)
-		folders = append(folders, filepath.Dir(names[i]))
+	var folders []string
+	f.names = f.names[:0]
+	for _, name := range names {
+		folder, err := filepath.EvalSymlinks(filepath.Dir(name))
+		if err != nil { // not there yet
+			continue
+		}
+		folders = append(folders, folder)
+		f.names = append(f.names, filepath.Join(folder, filepath.Base(name)))
 	}
-	if real, err := filepath.EvalSymlinks(f.w.path); err == nil {
-		folders = append(folders, filepath.Dir(real))
-		names = append(names, real)
-	}
-	f.names = names
 	if f.notify == nil {
 		return
 	}
-	slices.Sort(folders)
-	folders = slices.Compact(folders)
 	for _, old := range f.folders {
 		if !slices.Contains(folders, old) {
 			_ = f.notify.Remove(old)
@@ -301,6 +294,9 @@ func (f *follower) rewatch() {
 	}
 	f.folders = f.folders[:0]
 	for _, folder := range folders {
+		if slices.Contains(f.folders, folder) {
+			continue
+		}
 		if f.notify.Add(folder) == nil { // a folder made anew needs a new watch
 			f.folders = append(f.folders, folder)
 		}
