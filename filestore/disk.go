@@ -24,6 +24,9 @@ type disk struct {
 	seen FileID // the version that memory has; zero is none
 	next FileID // the version that is being put in place
 	held File   // that version, open so that its inode is not given away
+	old  []File // earlier ones, to be closed
+
+	closing sync.WaitGroup // of what closeOld has begun
 	head header // what that version says of itself
 
 	bad    FileID // a version of a newer format, which is not read again
@@ -136,7 +139,7 @@ func (d *disk) took(f File, id FileID, h header) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.held != nil {
-		d.held.Close()
+		d.old = append(d.old, d.held)
 	}
 	d.held, d.seen, d.next, d.head = f, id, FileID{}, h
 }
@@ -267,6 +270,26 @@ func (d *disk) removeTemps(target string) {
 	}
 }
 
+// closeOld closes the versions that are no longer in place, without waiting
+// for that. The last to close a large file that has no name has its space
+// freed, which takes a while.
+func (d *disk) closeOld() {
+	d.mu.Lock()
+	old := d.old
+	d.old = nil
+	d.mu.Unlock()
+	if len(old) == 0 {
+		return
+	}
+	d.closing.Go(func() {
+		for _, f := range old {
+			f.Close()
+		}
+	})
+}
+
 func (d *disk) close() {
 	d.took(nil, FileID{}, header{})
+	d.closeOld()
+	d.closing.Wait()
 }

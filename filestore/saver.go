@@ -214,6 +214,7 @@ func (s *fileStore) cycle() error {
 	}
 	s.setSaving(time.Time{})
 	tell(ws, err)
+	s.disk.closeOld()
 	if wanted {
 		// Another process waits for the lock. Without a pause this one would
 		// have it again before the other looks.

@@ -17,3 +17,5 @@ var start = time.Now()
 // sinceBoot may stop while the machine sleeps: a long sleep then looks like a
 // clock put forward, which only lets keys live longer.
 func sinceBoot() time.Duration { return time.Since(start) }
+
+func beginWriting(int, int64, int64) {}

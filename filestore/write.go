@@ -60,9 +60,18 @@ func (s *fileStore) adoptLines(recs []*record, lines []string, fresh []int) {
 // writeChunk is how much is handed to the file at a time.
 const writeChunk = 256 << 10
 
+// fileSize is how many bytes writeFile writes.
+func fileSize(h header, lines []string) int {
+	n := len(encodeHeader(h)) + len(footer) + len(",\n")*max(len(lines)-1, 0)
+	for _, line := range lines {
+		n += len(line)
+	}
+	return n
+}
+
 // writeFile writes a whole file with no more than a chunk in memory.
 func writeFile(w io.Writer, h header, lines []string) error {
-	buf := make([]byte, 0, writeChunk)
+	buf := make([]byte, 0, min(writeChunk, fileSize(h, lines)))
 	put := func(text string) error {
 		for len(buf)+len(text) > cap(buf) {
 			n := cap(buf) - len(buf)
