@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentop/router/fakeserver"
+)
+
+// binary is the agentop that all tests run, built once from this tree.
+var binary string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "agentop-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "agentop")
+	build := exec.Command("go", "build", "-o", binary, "agentop/cmd/agentop")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build agentop: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// need skips the test when the machine lacks a tool, with a printed line.
+// Where AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err == nil {
+			continue
+		}
+		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
+			t.Fatalf("%s is not installed", tool)
+		}
+		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
+		t.Skipf("%s is not installed", tool)
+	}
+}
+
+// stage is one agentop home with its proxy, two configured servers and the
+// agents' own upstream.
+type stage struct {
+	t       *testing.T
+	home    string // of agentop
+	address string
+	servers map[string]*fakeserver.Server
+	proxy   *exec.Cmd
+	log     *os.File
+	seen    map[string]int // records of each server at the last mark
+}
+
+// newStage configures everything and starts the proxy. All agents begin on a.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{t: t, home: t.TempDir(), servers: map[string]*fakeserver.Server{}, seen: map[string]int{}}
+	for _, name := range []string{"a", "b", "own"} {
+		server := fakeserver.New(fakeserver.Options{Name: name})
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close() })
+		s.servers[name] = server
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.configure("a")
+	if s.log, err = os.Create(filepath.Join(t.TempDir(), "proxy.out")); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	t.Cleanup(func() {
+		s.kill()
+		_ = s.log.Close()
+		if t.Failed() {
+			t.Logf("the proxy said:\n%s", s.said())
+			s.dump()
+		}
+	})
+	return s
+}
+
+// configure writes config.yaml: the servers, and one choice for all agents.
+func (s *stage) configure(choice string) {
+	s.t.Helper()
+	own := s.servers["own"].URL()
+	config := fmt.Sprintf(`listen: %s
+servers:
+  a: {url: %s, key: none}
+  b: {url: %s, key: none}
+agents:
+  claude-code: {server: %s, upstream: %s}
+  codex: {server: %s, upstream: %s}
+  opencode: {server: %s, upstream: %s}
+`, s.address, s.servers["a"].URL(), s.servers["b"].URL(), choice, own, choice, own, choice, own)
+	if err := os.WriteFile(filepath.Join(s.home, "config.yaml"), []byte(config), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// start runs the proxy and returns when it serves.
+func (s *stage) start() {
+	s.t.Helper()
+	s.run(exec.Command(binary, "proxy"), 20*time.Second)
+}
+
+// run starts cmd, which becomes the proxy, and returns when that serves.
+func (s *stage) run(cmd *exec.Cmd, limit time.Duration) {
+	s.t.Helper()
+	s.proxy = cmd
+	s.proxy.Env = append(os.Environ(), "AGENTOP_HOME="+s.home)
+	// A file and not a pipe: Wait must not wait for whoever inherited it. A
+	// group of its own, so that a tracer and what it traces end together.
+	s.proxy.Stdout, s.proxy.Stderr = s.log, s.log
+	s.proxy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.proxy.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	deadline := time.Now().Add(limit)
+	for {
+		res, err := http.Get("http://" + s.address + "/-/ready")
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the proxy is not ready: %v\n%s", err, s.said())
+		}
+		time.Sleep(5 * time.Millisecond) // between polls of another process
+	}
+}
+
+// kill ends the proxy as a crash would.
+func (s *stage) kill() {
+	if s.proxy == nil {
+		return
+	}
+	_ = syscall.Kill(-s.proxy.Process.Pid, syscall.SIGKILL)
+	_ = s.proxy.Wait()
+	s.proxy = nil
+}
+
+// said is what the proxy has written so far.
+func (s *stage) said() string {
+	text, err := os.ReadFile(s.log.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// restart kills the proxy with -9 and starts it again.
+func (s *stage) restart() {
+	s.t.Helper()
+	s.kill()
+	s.start()
+}
+
+// agentop runs one command and returns what it printed.
+func (s *stage) agentop(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), "AGENTOP_HOME="+s.home)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("agentop %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// use chooses the server of an agent's new conversations.
+func (s *stage) use(agent, server string) {
+	s.t.Helper()
+	s.agentop("server", "use", server, "--agent", agent)
+}
+
+// base is a base URL of the proxy.
+func (s *stage) base(path string) string { return "http://" + s.address + path }
+
+// mark begins a new look at what the servers receive.
+func (s *stage) mark() {
+	for name, server := range s.servers {
+		s.seen[name] = len(server.Records())
+	}
+}
+
+// since returns the inference requests that a server got since the mark.
+func (s *stage) since(name string) []*fakeserver.Record {
+	var list []*fakeserver.Record
+	for _, rec := range s.servers[name].Records()[s.seen[name]:] {
+		if rec.Format != fakeserver.NoFormat {
+			list = append(list, rec)
+		}
+	}
+	return list
+}
+
+// expectAll asserts that every inference request since the mark went to one
+// server, that there were some, and that no history holds another server's
+// replies.
+func (s *stage) expectAll(what, want string) {
+	s.t.Helper()
+	for name := range s.servers {
+		got := s.since(name)
+		if name == want && len(got) == 0 {
+			s.t.Errorf("%s: %s got no request", what, want)
+		}
+		if name != want && len(got) > 0 {
+			s.t.Errorf("%s: %d requests went to %s, want all at %s; first: %s", what, len(got), name, want, describe(got[0]))
+		}
+		for _, rec := range got {
+			for _, signature := range rec.History {
+				if signature.Server != name {
+					s.t.Errorf("%s: %s got a conversation with a reply of %s", what, name, signature.Server)
+				}
+			}
+		}
+	}
+}
+
+// expectHistory asserts that the last request since the mark at a server holds
+// at least n of that server's replies: it truly continues a conversation.
+func (s *stage) expectHistory(what, server string, n int) {
+	s.t.Helper()
+	most := 0
+	for _, rec := range s.since(server) {
+		most = max(most, len(rec.History))
+	}
+	if most < n {
+		s.t.Errorf("%s: the longest history at %s holds %d replies, want %d: was it continued at all?", what, server, most, n)
+	}
+}
+
+func describe(rec *fakeserver.Record) string {
+	body := rec.Plain
+	if len(body) > 300 {
+		body = body[:300]
+	}
+	return fmt.Sprintf("%s %s %s %s", rec.Method, rec.Path, rec.Header.Get("User-Agent"), body)
+}
+
+// dump tells what each server got, for a failed test.
+func (s *stage) dump() {
+	for name, server := range s.servers {
+		for _, rec := range server.Records() {
+			s.t.Logf("%s got #%d %s %s model=%s stream=%v history=%v", name, rec.N, rec.Method, rec.Path, rec.Model, rec.Stream, rec.History)
+		}
+	}
+}
+
+// client runs one of the real agents to its end and returns what it printed.
+func (s *stage) client(dir string, env []string, program string, args ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cleanEnv(), env...)
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", filepath.Base(program), strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// cleanEnv is this process's environment without what would point an agent
+// elsewhere.
+func cleanEnv() []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		upper := strings.ToUpper(name)
+		if strings.HasPrefix(upper, "ANTHROPIC_") || strings.HasPrefix(upper, "CLAUDE") || strings.HasPrefix(upper, "OPENAI_") ||
+			strings.HasPrefix(upper, "CODEX_") || strings.HasPrefix(upper, "OPENCODE") || strings.HasSuffix(upper, "_PROXY") ||
+			strings.HasPrefix(upper, "XDG_") || upper == "HOME" {
+			continue
+		}
+		env = append(env, pair)
+	}
+	return env
+}
