@@ -115,10 +115,10 @@ func (a *asking) readProps(body []byte) bool {
 	return true
 }
 
-// anyName tells of llama.cpp that it answers with its one model whatever name
-// a request bears.
+// anyName tells of llama.cpp and SGLang that they answer with their one model
+// whatever name a request bears.
 func (a *asking) anyName() {
-	a.answer.AnyName = a.answer.Kind == "llama.cpp" && len(a.answer.Models) == 1
+	a.answer.AnyName = (a.answer.Kind == "llama.cpp" || a.answer.Kind == "sglang") && len(a.answer.Models) == 1
 }
 
 // quote writes a model name as JSON.

@@ -91,12 +91,11 @@ func (a *asking) readKey() {
 			return
 		}
 	}
-	lists := []reply{a.replies[askModels], a.replies[askModelsPlain]}
-	for _, r := range lists {
-		refused = refused || refusesKey(r)
-	}
+	// Either way of sending a key may be unknown to the server; only both
+	// refused is a refusal.
+	lists := refusesKey(a.replies[askModels]) && refusesKey(a.replies[askModelsPlain])
 	switch {
-	case refused:
+	case refused, lists:
 		a.answer.Key = KeyRefused
 	case a.answer.Listed:
 		a.answer.Key = KeyAccepted

@@ -67,7 +67,6 @@ func (a *asking) troubles(ctx context.Context) {
 	add := func(format string, args ...any) {
 		a.answer.Trouble = append(a.answer.Trouble, a.name()+": "+fmt.Sprintf(format, args...))
 	}
-	lists := a.replies[askModels]
 	if a.KeyErr != nil {
 		// The error of package credential names the server and what to do.
 		a.answer.Trouble = append(a.answer.Trouble, a.KeyErr.Error())
@@ -81,11 +80,12 @@ func (a *asking) troubles(ctx context.Context) {
 		return
 	case a.answer.Key == KeyRefused && a.KeyErr == nil:
 		add("%s", a.refusedKey())
-	case len(a.answer.Formats) == 0 && !a.answer.Listed:
+	case a.unavailable():
+		add("%s answers %d to everything; it may still be starting, ask again: `agentop server test %s`", a.base.Host, a.replies[askChat].status, a.name())
+		return
+	case len(a.answer.Formats) == 0 && !a.answer.Listed && a.answer.Key != KeyRefused && !refusesKey(a.replies[askModels]):
 		a.noAPI(ctx, add)
 		return
-	case lists.err == nil && lists.status >= 500 && !a.answer.Listed:
-		add("%s answers %d to everything; it may still be starting", a.base.Host, lists.status)
 	}
 	if a.onlyBearer {
 		add("its Messages API takes the key in the Authorization header alone; an agent that signs in with x-api-key (ANTHROPIC_API_KEY) is refused, one with ANTHROPIC_AUTH_TOKEN or a login is not")
@@ -96,6 +96,17 @@ func (a *asking) troubles(ctx context.Context) {
 			break
 		}
 	}
+}
+
+// unavailable says whether no turn would be answered now: llama.cpp says 503
+// until its model is loaded, while its list is there at once.
+func (a *asking) unavailable() bool {
+	for _, f := range formatQuestions {
+		if r := a.replies[f.ask]; r.err != nil || r.status < 501 {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *asking) refusedKey() string {
