@@ -27,7 +27,7 @@ type disk struct {
 	old  []File // earlier ones, to be closed
 
 	closing sync.WaitGroup // of what closeOld has begun
-	head header // what that version says of itself
+	head    header         // what that version says of itself
 
 	bad    FileID // a version of a newer format, which is not read again
 	badErr error  // how that was said

@@ -27,7 +27,7 @@ type fileStore struct {
 
 	rereadMu sync.Mutex // one reading of the file outside the lock at a time
 
-	mu2      sync.Mutex // guards what follows; taken after mu, never before
+	stateMu  sync.Mutex // guards what follows; may be taken under mu, not the other way round
 	waiting  []*waiter
 	health   health
 	suspect  bool // a reader could not use the file: the next cycle sees to it
@@ -190,10 +190,10 @@ func (s *fileStore) takeIn(c contents, img *image, locked bool) {
 	s.mu.Lock()
 	now := s.now()
 	s.compareClocks(now)
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	long := !s.syncedAt.IsZero() && now.Sub(s.syncedAt) > s.opt.tombs
 	s.syncedAt = now
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	was := s.disk.header()
 	follows := img.header.store == was.store && img.header.save > was.save
 	s.t.merge(img.records, now, long && follows)
@@ -235,10 +235,10 @@ func (s *fileStore) setAside(c contents, cause error) (*image, error) {
 		return nil, fmt.Errorf("set %q aside: %w", target, err)
 	}
 	whole := salvage(c.bytes)
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	s.health.aside = append(s.health.aside, name)
 	s.suspect = false
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	s.opt.log.Warn("damaged file set aside", "file", target, "as", name, "cause", cause, "whole_entries", len(whole))
 	s.mu.Lock()
 	s.t.merge(whole, s.now(), false)
@@ -288,39 +288,39 @@ func (s *fileStore) rereadFile() {
 const hangs = 5 * time.Second
 
 func (s *fileStore) hanging() bool {
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	return !s.health.saving.IsZero() && s.opt.wall().Sub(s.health.saving) > hangs
 }
 
 func (s *fileStore) noteSuspect() {
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	s.suspect = true
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	s.poke()
 }
 
 func (s *fileStore) clearSuspect() {
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	s.suspect = false
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 }
 
 func (s *fileStore) isSuspect() bool {
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	return s.suspect
 }
 
 func (s *fileStore) setLocation(target string) {
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	s.health.location = target
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 }
 
 func (s *fileStore) location() string {
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	return s.health.location
 }
 
@@ -328,8 +328,8 @@ func (s *fileStore) State() State {
 	s.mu.RLock()
 	st := State{Keys: s.lenLocked(), Unsaved: s.t.unsaved, Evicted: s.t.evicted}
 	s.mu.RUnlock()
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	h := s.health
 	st.Location, st.Err, st.ErrSince, st.ReadOnly = h.location, h.err, h.since, h.readOnly
 	st.Saves, st.LastSave, st.Saving = h.saves, h.lastSave, h.saving

@@ -188,6 +188,9 @@ func TestPredecessor_25_ManyUniqueKeys(t *testing.T) {
 	if err := s.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if b, err := os.ReadFile(path); err != nil || bytes.Count(b, []byte(`"deleted"`)) > 2000 {
+		t.Errorf("%d deletions are remembered in the file, %v; want at most 2000", bytes.Count(b, []byte(`"deleted"`)), err)
+	}
 	again := open(t, path)
 	if got, want := again.Len(), s.Len(); got != want {
 		t.Errorf("opened again: Len = %d, want %d", got, want)

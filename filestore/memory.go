@@ -181,6 +181,7 @@ func (m *memory) writeLocked(do func(e edit) error) error {
 
 // keepLimits evicts what is too much, and warns of it now and then.
 func (m *memory) keepLimits(now time.Time) {
+	m.t.forget(m.opt.limits.Keys)
 	if !m.t.overFull(m.opt.limits) {
 		return
 	}

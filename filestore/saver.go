@@ -21,16 +21,15 @@ const (
 type waiter struct {
 	gen  uint64     // the write that it waits for
 	op   func(edit) // if set, to be done under the file lock first
-	ctx  context.Context
 	done chan error // told once; holds one
 }
 
 // await waits until w's write is on disk.
 func (s *fileStore) await(ctx context.Context, w *waiter) error {
-	w.ctx, w.done = ctx, make(chan error, 1)
-	s.mu2.Lock()
+	w.done = make(chan error, 1)
+	s.stateMu.Lock()
 	s.waiting = append(s.waiting, w)
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	s.poke()
 	select {
 	case err := <-w.done:
@@ -115,9 +114,9 @@ func (s *fileStore) step(sch *schedule) {
 	if s.armed.Load() && sch.plainDue.IsZero() {
 		sch.plainDue = now.Add(s.opt.delay)
 	}
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	urgent, suspect := len(s.waiting) > 0, s.suspect
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	failing := !sch.retryDue.IsZero()
 	retry := failing && !now.Before(sch.retryDue)
 	plain := !failing && !sch.plainDue.IsZero() && !now.Before(sch.plainDue)
@@ -148,9 +147,9 @@ func (s *fileStore) finish() error {
 	s.mu.RLock()
 	clean := s.t.gen == s.t.saved
 	s.mu.RUnlock()
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	idle := len(s.waiting) == 0
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	if clean && idle {
 		return nil
 	}
@@ -161,16 +160,16 @@ func (s *fileStore) finish() error {
 func (s *fileStore) answerFromMemory() {
 	ws := s.takeWaiters()
 	s.runOps(ws)
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	err := s.health.err
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	tell(ws, err)
 }
 
 // takeWaiters takes all that wait.
 func (s *fileStore) takeWaiters() []*waiter {
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	ws := s.waiting
 	s.waiting = nil
 	return ws
@@ -269,8 +268,8 @@ func (s *fileStore) cycleLocked(ws *[]*waiter) (gen uint64, wanted bool, err err
 
 // takePlainWaiters takes those that came meanwhile and whose write is made.
 func (s *fileStore) takePlainWaiters() (plain []*waiter) {
-	s.mu2.Lock()
-	defer s.mu2.Unlock()
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
 	rest := s.waiting[:0]
 	for _, w := range s.waiting {
 		if w.op == nil {
@@ -306,21 +305,21 @@ func (s *fileStore) sweepAll() {
 }
 
 func (s *fileStore) setSaving(at time.Time) {
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	s.health.saving = at
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 }
 
 // failed notes and, the first time in a row, warns.
 func (s *fileStore) failed(err error) {
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	first := s.health.err == nil || errors.Is(err, ErrNewerFormat) && !s.health.readOnly
 	if s.health.err == nil {
 		s.health.since = s.opt.wall()
 	}
 	s.health.err = err
 	s.health.readOnly = errors.Is(err, ErrNewerFormat)
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	if first {
 		s.opt.log.Warn("not saved: memory serves, and the save is tried again", "err", err)
 	}
@@ -328,7 +327,7 @@ func (s *fileStore) failed(err error) {
 
 func (s *fileStore) succeeded(gen uint64) {
 	now := s.opt.wall()
-	s.mu2.Lock()
+	s.stateMu.Lock()
 	was, since := s.health.err, s.health.since
 	s.health.err, s.health.since, s.health.readOnly = nil, time.Time{}, false
 	s.syncedAt = now
@@ -336,7 +335,7 @@ func (s *fileStore) succeeded(gen uint64) {
 		s.health.saves++
 		s.health.lastSave = now
 	}
-	s.mu2.Unlock()
+	s.stateMu.Unlock()
 	if was != nil {
 		s.opt.log.Warn("saved again", "after", now.Sub(since).Round(time.Millisecond))
 	}

@@ -55,6 +55,25 @@ func (t *table) evict(l Limits, recency func(string) time.Time, now time.Time, e
 	return n
 }
 
+// forget drops the older half of the deletions that are remembered if there
+// are more than limit. A process that has not seen one of them may bring that
+// key back; a table that grows for ever would be worse. Needs the lock.
+func (t *table) forget(limit int) {
+	if len(t.recs)-t.live <= limit {
+		return
+	}
+	var dead []*record
+	for _, r := range t.recs {
+		if r.kind == kindDead {
+			dead = append(dead, r)
+		}
+	}
+	slices.SortFunc(dead, func(a, b *record) int { return cmp.Compare(a.stamp, b.stamp) })
+	for _, r := range dead[:len(dead)/2] {
+		t.drop(r.key)
+	}
+}
+
 // victim returns the least recently used record. Uses only make records
 // younger and new ones are young, so the oldest of an earlier search are
 // still the oldest, but for those used since.
