@@ -30,8 +30,9 @@ type pinRecord struct {
 	Renewed time.Time    `json:"renewed"`
 	Pin     string       `json:"pin"` // how it was made: new, followed, restored
 	Why     string       `json:"why"` // the same in one line for people
-	// Names maps each model name that was renamed to what was sent for it; the
-	// conversation keeps that name for good, whatever the config says later.
+	// Names maps each model name that was asked for to what was sent for it,
+	// renamed or not; the conversation keeps that name for good, whatever the
+	// config says later. A name that the server refused is not kept.
 	Names map[string]string `json:"names,omitempty"`
 	Title string            `json:"title,omitempty"`
 	Dir   string            `json:"dir,omitempty"`

@@ -191,15 +191,11 @@ func (t *turn) chooseModel() (remember bool) {
 			return false
 		}
 	}
-	name, renamed := t.server.SendModel(asked)
-	if !renamed {
-		return false
-	}
-	t.sent = name
+	t.sent, _ = t.server.SendModel(asked)
 	if t.pin == nil || !isMain(t.decision.Turn) || len(t.pin.Names) >= maxNames {
 		return false
 	}
-	names := map[string]string{asked: name}
+	names := map[string]string{asked: t.sent}
 	for k, v := range t.pin.Names {
 		names[k] = v
 	}

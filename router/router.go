@@ -88,6 +88,7 @@ type Router struct {
 	load       *load
 	health     *health
 	seen       *seen
+	refusals   *refusals
 	buffers    *buffers
 
 	configMu   sync.Mutex
@@ -99,7 +100,7 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), buffers: newBuffers(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), buffers: newBuffers(),
 	}
 	r.roster = newRoster(func(s control.Session) {
 		s = withRunning(s, p.Now())
