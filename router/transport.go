@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ func newTransports() *transports {
 func (t *transports) get(s *config.Server, base *url.URL) (*http.Transport, error) {
 	key := transportKey{base: base.Scheme + "://" + base.Host}
 	if s != nil {
-		key.server, key.caFile = s.Name, s.CAFile
+		key.server, key.caFile = s.Name, caFile(s)
 		key.insecure, key.firstByte = s.InsecureSkipVerify, s.FirstByteTimeout
 	}
 	t.mu.Lock()
@@ -79,13 +80,44 @@ func (t *transports) keep(c *config.Config) {
 		if key.server == "" {
 			continue
 		}
-		s, ok := c.Server(key.server)
-		if ok && s.CAFile == key.caFile && s.InsecureSkipVerify == key.insecure && s.FirstByteTimeout == key.firstByte {
+		if s, ok := c.Server(key.server); ok && key.of(s) {
 			continue
 		}
 		delete(t.pools, key)
 		pool.CloseIdleConnections()
 	}
+}
+
+// of says whether the pool is one of the server as it is configured.
+func (k transportKey) of(s *config.Server) bool {
+	return k.caFile == caFile(s) && k.insecure == s.InsecureSkipVerify && k.firstByte == s.FirstByteTimeout &&
+		slices.ContainsFunc(s.URLs(), func(address string) bool {
+			u, err := url.Parse(address)
+			return err == nil && u.Scheme+"://"+u.Host == k.base
+		})
+}
+
+// caFile is the server's ca_file, with this user's home in the place of "~".
+func caFile(s *config.Server) string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return s.CAFile // nothing to put there: reading it will say so
+	}
+	return s.CAPath(home)
+}
+
+// Carrier is what carries requests to base, one of server s's addresses: the
+// connections that its turns use. It reads ca_file on first use.
+func (r *Router) Carrier(s *config.Server, base *url.URL) (http.RoundTripper, error) {
+	if r.Transport != nil {
+		return r.Transport, nil
+	}
+	return r.transports.get(s, base)
+}
+
+// NewCarrier makes a carrier of its own for a server, without a Router.
+func NewCarrier(s *config.Server, base *url.URL) (http.RoundTripper, error) {
+	return newTransports().get(s, base)
 }
 
 func newTransport(key transportKey, secure bool) (*http.Transport, error) {
