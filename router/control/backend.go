@@ -40,6 +40,10 @@ type Backend interface {
 	// were seen). What is wrong with the server is told in the answer; an error
 	// means that it could not be asked at all.
 	Preflight(ctx context.Context, server string, agents []string) (Preflight, error)
+	// TestServer is Preflight and one request that generates a single token,
+	// to measure the time to the first one. It may take as long as the server
+	// takes to load a model.
+	TestServer(ctx context.Context, server string, agents []string) (Preflight, error)
 
 	// Requests is the last tail lines of the request log, oldest first.
 	Requests(ctx context.Context, tail int) ([]Request, error)

@@ -106,6 +106,11 @@ func (c *Client) Preflight(ctx context.Context, server string, agents []string) 
 	return send[Preflight](ctx, c, pathPreflight, serverRequest{Name: server, Agents: agents})
 }
 
+// TestServer is Preflight and one request of a single token.
+func (c *Client) TestServer(ctx context.Context, server string, agents []string) (Preflight, error) {
+	return send[Preflight](ctx, c, pathTest, serverRequest{Name: server, Agents: agents})
+}
+
 // Requests is the last tail lines of the request log, oldest first.
 func (c *Client) Requests(ctx context.Context, tail int) ([]Request, error) {
 	return get[[]Request](ctx, c, pathRequests+"?"+url.Values{"tail": {strconv.Itoa(tail)}}.Encode())

@@ -51,6 +51,8 @@ func TestEveryMethodGoesThere(t *testing.T) {
 			"remove glm", ServerChange{Name: "glm", Running: 4}},
 		{"preflight", func(c *Client) (any, error) { return pair(c.Preflight(ctx, "glm", []string{"a", "b"})) },
 			"preflight glm [a b]", Preflight{Server: "glm", Up: true}},
+		{"test", func(c *Client) (any, error) { return pair(c.TestServer(ctx, "glm", nil)) },
+			"test glm []", Preflight{Server: "glm", Up: true, FirstMS: 7}},
 		{"requests", func(c *Client) (any, error) { return pair(c.Requests(ctx, 20)) },
 			"requests 20", []Request{{ID: "r1", Time: noon}}},
 		{"restart", func(c *Client) (any, error) { return discard(c.Restart(ctx)) }, "restart", nil},

@@ -83,6 +83,10 @@ func (f *fakeBackend) Preflight(_ context.Context, server string, agents []strin
 	return Preflight{Server: server, Up: true}, f.note("preflight %s %v", server, agents)
 }
 
+func (f *fakeBackend) TestServer(_ context.Context, server string, agents []string) (Preflight, error) {
+	return Preflight{Server: server, Up: true, FirstMS: 7}, f.note("test %s %v", server, agents)
+}
+
 func (f *fakeBackend) Requests(_ context.Context, tail int) ([]Request, error) {
 	return []Request{{ID: "r1", Time: noon}}, f.note("requests %d", tail)
 }

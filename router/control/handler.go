@@ -31,6 +31,7 @@ const (
 	pathAdd       = "/v1/server/add"
 	pathRemove    = "/v1/server/remove"
 	pathPreflight = "/v1/server/preflight"
+	pathTest      = "/v1/server/test"
 	pathRequests  = "/v1/requests"
 	pathRestart   = "/v1/restart"
 	pathEvents    = "/v1/events"
@@ -112,6 +113,9 @@ func Handler(b Backend) http.Handler {
 	})
 	post(mux, pathPreflight, func(ctx context.Context, q serverRequest) (Preflight, error) {
 		return b.Preflight(ctx, q.Name, q.Agents)
+	})
+	post(mux, pathTest, func(ctx context.Context, q serverRequest) (Preflight, error) {
+		return b.TestServer(ctx, q.Name, q.Agents)
 	})
 	post(mux, pathRestart, func(ctx context.Context, _ empty) (empty, error) {
 		return empty{}, b.Restart(ctx)

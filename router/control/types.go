@@ -178,11 +178,23 @@ type Preflight struct {
 	KeyOK    *bool    `json:"key_ok,omitempty"` // nil: could not be told
 	Models   []string `json:"models,omitempty"`
 	Formats  []string `json:"formats,omitempty"`
-	Context  int64    `json:"context,omitempty"` // longest context told, tokens
-	FirstMS  int64    `json:"first_ms,omitempty"`
+	Context  int64    `json:"context,omitempty"`  // longest context told, tokens
+	FirstMS  int64    `json:"first_ms,omitempty"` // of a test: to the first byte of a tiny answer
+	Kind     string   `json:"kind,omitempty"`     // the server's software where it can be told
+	Tried    string   `json:"tried,omitempty"`    // of a test: the one request that it sent, in words
+	Names    []Name   `json:"names,omitempty"`    // what becomes of the names that agents ask for
 	Missing  []string `json:"missing,omitempty"`  // models that agents ask for and the server lacks
 	Rename   []Rename `json:"rename,omitempty"`   // lines that would help
 	Warnings []string `json:"warnings,omitempty"` // one line each; none blocks a switch
+}
+
+// Name is what becomes on a server of a model name that an agent asks for.
+type Name struct {
+	Agent  string `json:"agent"`
+	Asked  string `json:"asked"`
+	Sent   string `json:"sent"`
+	Served bool   `json:"served"`         // as far as the server has a list
+	Seen   bool   `json:"seen,omitempty"` // it was asked for here, and is not only usual
 }
 
 // MovePrice is what moving a conversation would cost.
@@ -205,7 +217,7 @@ type ServerSpec struct {
 	Name   string   `json:"name"`
 	URL    string   `json:"url"`
 	Key    string   `json:"key"`              // stored, env:NAME, keychain, client or none, as in config.yaml
-	Rename []Rename `json:"rename,omitempty"` // lines to write for a new server
+	Rename []Rename `json:"rename,omitempty"` // lines to write, after those that are there
 
 	// Secret is the key itself when Key is "stored" or "keychain". It leaves
 	// the process only through Client.AddServer, and no answer holds it.

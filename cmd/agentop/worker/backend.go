@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"time"
 
@@ -27,7 +28,7 @@ func (w *Worker) status() control.Status {
 	s := control.Status{
 		Version: w.opts.Version, PID: os.Getpid(), Started: w.started, Home: w.opts.Home.String(),
 		Listen: w.listen, ConfigFile: w.opts.Home.Config(),
-		Warnings: warnings(c), Store: w.storeStatus(), Log: w.logStatus(),
+		Warnings: w.warnings(c), Store: w.storeStatus(), Log: w.logStatus(),
 		Streams: w.router.Streams(),
 	}
 	if err := w.config.Err(); err != nil {
@@ -106,6 +107,7 @@ func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.
 	for _, r := range s.Rename {
 		out.Rename = append(out.Rename, control.Rename{Glob: r.Glob, Name: r.Name})
 	}
+	out.Warnings = w.serverWarnings(s)
 	out.Health, out.FirstMS, out.Streams, out.Members = w.router.ServerState(s)
 	out.Running = running[s.Name]
 	for _, m := range s.Pool {
@@ -116,7 +118,7 @@ func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.
 
 // Sessions implements control.Backend.
 func (w *Worker) Sessions(context.Context) ([]control.Session, error) {
-	return w.router.Sessions(), nil
+	return w.withContexts(w.router.Sessions()), nil
 }
 
 // Session implements control.Backend.
@@ -125,7 +127,7 @@ func (w *Worker) Session(_ context.Context, agent, id string) (control.Session, 
 	if !ok {
 		return control.Session{}, unknownSession(agent, id)
 	}
-	return s, nil
+	return w.withContext(s), nil
 }
 
 func unknownSession(agent, id string) error {
@@ -136,7 +138,7 @@ func unknownSession(agent, id string) error {
 }
 
 // MovePrice implements control.Backend.
-func (w *Worker) MovePrice(_ context.Context, agent, id, server string) (control.MovePrice, error) {
+func (w *Worker) MovePrice(ctx context.Context, agent, id, server string) (control.MovePrice, error) {
 	s, ok := w.router.Session(w.router.Conversation(agent, id))
 	if !ok {
 		return control.MovePrice{}, unknownSession(agent, id)
@@ -145,6 +147,7 @@ func (w *Worker) MovePrice(_ context.Context, agent, id, server string) (control
 		return control.MovePrice{}, err
 	}
 	p := control.MovePrice{Agent: agent, ID: id, From: s.Server, To: server, Tokens: s.Context, Signed: s.Signed}
+	w.price(ctx, &p, s.ModelAsked)
 	if s.Streams > 0 {
 		p.Warnings = append(p.Warnings, "it is streaming now; the move takes effect with its next turn")
 	}
@@ -241,15 +244,21 @@ func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (contro
 	if err != nil {
 		return change, &control.Error{Message: err.Error(), Code: control.CodeInvalid}
 	}
-	server := config.Server{Name: spec.Name, URL: spec.URL, Key: source}
-	for _, r := range spec.Rename {
-		server.Rename = append(server.Rename, config.Rename{Glob: r.Glob, Name: r.Name})
-	}
+	server := config.Server{Name: spec.Name}
 	old, changed := w.config.Current().Server(spec.Name)
 	change.Changed = changed
 	if changed {
 		change.Running = w.runningOn(old)
 		change.Agents = agentsOn(w.config.Current(), spec.Name)
+		server = *old
+		server.Rename = slices.Clone(old.Rename)
+		server.Pool, server.Headroom = nil, 0
+	}
+	server.URL, server.Key = spec.URL, source
+	for _, r := range spec.Rename {
+		if line := (config.Rename{Glob: r.Glob, Name: r.Name}); !slices.Contains(server.Rename, line) {
+			server.Rename = append(server.Rename, line)
+		}
 	}
 	if spec.Secret != "" {
 		if err := w.keys.Store(ctx, spec.Name, source.Kind, credential.NewSecret(spec.Secret)); err != nil {
@@ -322,7 +331,7 @@ func (w *Worker) Subscribe(ctx context.Context) (<-chan control.Event, error) {
 // snapshot is everything a reader of the event stream begins with.
 func (w *Worker) snapshot() control.Event {
 	status := w.status()
-	return control.Event{Kind: control.EventSnapshot, Status: &status, Sessions: w.router.Sessions()}
+	return control.Event{Kind: control.EventSnapshot, Status: &status, Sessions: w.withContexts(w.router.Sessions())}
 }
 
 func (w *Worker) publishStatus() {

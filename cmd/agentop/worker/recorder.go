@@ -92,5 +92,16 @@ func (w *Worker) gauges() metrics.Gauges {
 	}
 }
 
-// warnings are the lines that a start and `status` show of a configuration.
-func warnings(c *config.Config) []string { return c.Warnings() }
+// warnings are the lines that a start and `status` show: of the configuration,
+// and of the files that hold keys.
+func (w *Worker) warnings(c *config.Config) []string {
+	return append(c.Warnings(), w.keys.Warnings()...)
+}
+
+// warn writes the warnings of a configuration to the log, at each start and
+// when it changes.
+func (w *Worker) warn(c *config.Config) {
+	for _, line := range w.warnings(c) {
+		w.log.Warn(line)
+	}
+}

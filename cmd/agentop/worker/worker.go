@@ -49,6 +49,7 @@ type Worker struct {
 	keys    *credential.Resolver
 	router  *router.Router
 	hub     *control.Hub
+	answers answers // what servers said of themselves
 	started time.Time
 	listen  []string
 }
@@ -100,9 +101,13 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	pins, record := Join(w.store, w.reqlog)
 	w.router = router.New(router.Parts{
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
-		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.hub.Publish,
+		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish,
 	})
-	w.config.OnChange(func(_, _ *config.Config) { w.publishStatus() })
+	w.warn(w.config.Current())
+	w.config.OnChange(func(_, now *config.Config) {
+		w.warn(now)
+		w.publishStatus()
+	})
 	w.config.OnError(w.configError)
 	go w.load(ctx)
 	return nil

@@ -166,6 +166,14 @@ func (f backend) Preflight(ctx context.Context, server string, agents []string) 
 	return p, nil
 }
 
+func (f backend) TestServer(ctx context.Context, server string, agents []string) (control.Preflight, error) {
+	p, err := f.Preflight(ctx, server, agents)
+	if p.Up {
+		p.Tried = "one request of 1 token to glm-5"
+	}
+	return p, err
+}
+
 func (f backend) Requests(_ context.Context, tail int) ([]control.Request, error) {
 	all := []control.Request{
 		{Time: Epoch, ID: "r1", Agent: "claude-code", Session: "4e96a1b2-0000-4000-8000-000000000001", Turn: "opening", Side: "main",
