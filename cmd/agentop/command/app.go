@@ -43,9 +43,10 @@ type ProxyOptions struct {
 
 // DemoOptions is what the demonstration needs to know from the command line.
 type DemoOptions struct {
-	Version string
-	Stdout  io.Writer
-	Stderr  io.Writer
+	Version  string
+	Terminal bool // the screen can be shown
+	Stdout   io.Writer
+	Stderr   io.Writer
 }
 
 // newApp is the App of this process. It asks the terminal nothing: a command
@@ -62,6 +63,7 @@ func newApp(b Build) *App {
 		ReadSecret:  readSecret,
 		Proxy:       runProxy,
 		Demo:        runDemo,
+		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, "") },
 	}
 	if a.OutTerminal {
 		if width, _, err := term.GetSize(out); err == nil {

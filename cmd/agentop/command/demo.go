@@ -20,5 +20,5 @@ func newDemo(a *App) *cobra.Command {
 }
 
 func (o *demoOptions) run(ctx context.Context) error {
-	return o.Demo(ctx, DemoOptions{Version: o.Build.Version, Stdout: o.Out, Stderr: o.Err})
+	return o.Demo(ctx, DemoOptions{Version: o.Build.Version, Terminal: o.canScreen(), Stdout: o.Out, Stderr: o.Err})
 }

@@ -21,8 +21,12 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 
 // runDemo joins the command to the demonstration.
 func runDemo(ctx context.Context, o DemoOptions) error {
-	return demo.Run(ctx, demo.Options{
-		Version: o.Version, Out: o.Stdout,
-		Show: func(ctx context.Context, dir home.Home) error { return demo.List(ctx, dir, o.Stdout) },
-	})
+	show := func(ctx context.Context, dir home.Home) error { return demo.List(ctx, dir, o.Stdout) }
+	if o.Terminal {
+		show = func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, demoHello) }
+	}
+	return demo.Run(ctx, demo.Options{Version: o.Version, Out: o.Stdout, Show: show})
 }
+
+// demoHello is what the demo's screen begins with.
+const demoHello = "This is a demo: two built-in servers, a few scripted conversations. s switches an agent, ? lists the keys; w shows the line with which a real claude joins in."

@@ -52,7 +52,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 declined.`,
 type rootOptions struct{ *App }
 
 func (o *rootOptions) run(ctx context.Context) error {
-	if o.Screen != nil && o.InTerminal && o.OutTerminal && o.Getenv("TERM") != "dumb" {
+	if o.Screen != nil && o.canScreen() {
 		dir, err := o.home()
 		if err != nil {
 			return err
@@ -61,6 +61,9 @@ func (o *rootOptions) run(ctx context.Context) error {
 	}
 	return (&statusOptions{App: o.App}).run(ctx)
 }
+
+// canScreen reports whether there is a terminal that a screen can be drawn on.
+func (a *App) canScreen() bool { return a.InTerminal && a.OutTerminal && a.Getenv("TERM") != "dumb" }
 
 // runner fits an options struct's run method to cobra. o is filled by the
 // flags; args fills it from the arguments and may be nil.

@@ -1,0 +1,360 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// CheckState says how far the question to a server is.
+type CheckState int
+
+// The states of a check.
+const (
+	CheckNone CheckState = iota
+	CheckAsked
+	CheckDone
+	CheckFailed // it could not be asked
+)
+
+// Check is what a server said of itself.
+type Check struct {
+	State  CheckState
+	Result *Preflight // when done
+	Error  string     // when failed
+}
+
+// SwitchPane is the choice of a server for an agent's new conversations.
+type SwitchPane struct {
+	Agents []string
+	Agent  int
+	Filter string
+	Items  []Choice // those that match
+	Cursor int
+	Before string         // where new ones go now
+	Stay   map[string]int // running conversations of the agent by place
+	Busy   bool           // told to the proxy, not yet answered
+}
+
+// Choice is a place that can be chosen.
+type Choice struct {
+	Name  string // a server's name, or own
+	Note  string // what own means
+	Check Check
+}
+
+// MovePane is the choice of a place for one conversation.
+type MovePane struct {
+	Session *Session
+	Items   []string
+	Cursor  int
+	Price   *MovePrice // of the place under the cursor, nil until it is known
+	Error   string     // why it is not known
+	Armed   bool       // one more key moves
+	Busy    bool
+}
+
+// RemovePane is the question before a server is removed.
+type RemovePane struct {
+	Server string
+	Busy   bool
+}
+
+// switchPane draws the choice of a server.
+func (s *Screen) switchPane(w, h int) []string {
+	t, p := s.Theme, s.Switch
+	lines := []string{t.rule(w, "Switch", "the server of new conversations", true)}
+	l := t.line(w).gap(2)
+	for i, agent := range p.Agents {
+		look, name := faint, " "+agent+" "
+		if i == p.Agent {
+			look, name = selected, "["+agent+"]"
+		}
+		l.put(look, name).gap(1)
+	}
+	if len(p.Agents) > 1 {
+		l.put(faint, "tab: next agent")
+	}
+	lines = append(lines, l.String(), s.inputLine("filter", Input{p.Filter, true}, w))
+	tail := s.switchTail(w)
+	room := max(h-len(lines)-len(tail), 1)
+	first := Window(0, p.Cursor, len(p.Items), room)
+	name := 6
+	for i := range p.Items {
+		name = max(name, shortWidth(p.Items[i].Name))
+	}
+	name = min(name, max(w/4, 6))
+	for i := first; i < min(first+room, len(p.Items)); i++ {
+		lines = append(lines, s.choiceRow(i, name, w))
+	}
+	if len(p.Items) == 0 {
+		lines = append(lines, t.line(w).gap(2).put(faint, "no server matches").String())
+	}
+	if over := len(lines) + len(tail) - h; over > 0 && over < len(tail) {
+		tail = tail[over:] // the sentence at the end says what happens
+	}
+	return fillTo(append(lines, tail...), w, h)
+}
+
+// choiceRow is one place that can be chosen, with what it said of itself.
+func (s *Screen) choiceRow(i, name, w int) string {
+	t, p := s.Theme, s.Switch
+	item := &p.Items[i]
+	l := t.line(w)
+	mark := "  "
+	if i == p.Cursor {
+		l.over, mark = selected, t.glyph.cursor+" "
+	}
+	now := ""
+	if item.Name == p.Before {
+		now = "now "
+	}
+	l.put(accent, mark).col(strong, item.Name, name).gap(1).put(accent, now)
+	if item.Note != "" {
+		return l.put(faint, item.Note).String()
+	}
+	words, look := checkWords(item.Check)
+	return l.put(look, words).String()
+}
+
+// switchTail is what is under the places: advice on the one under the cursor,
+// then what choosing it means.
+func (s *Screen) switchTail(w int) []string {
+	p := s.Switch
+	if p.Cursor >= len(p.Items) {
+		return nil
+	}
+	item := &p.Items[p.Cursor]
+	f := s.facts(w)
+	f.gap()
+	for _, text := range checkAdvice(item.Check) {
+		f.text(caution, "! "+text)
+	}
+	agent := p.Agents[p.Agent]
+	if item.Name == p.Before {
+		f.text(normal, "new "+agent+" conversations go to "+item.Name+" already; "+StaySentence(p.Stay))
+		return f.lines
+	}
+	if item.Name == Own {
+		if a := s.agent(agent); a != nil && a.Upstream == "none" {
+			f.text(caution, "! "+agent+" has no own upstream: new conversations are refused until a server is chosen")
+		}
+	}
+	f.text(strong, SwitchSentence(agent, item.Name, p.Stay))
+	if p.Busy {
+		f.text(faint, "asking the proxy")
+	}
+	return f.lines
+}
+
+// checkWords is what a server said of itself, in one line.
+func checkWords(c Check) (string, style) {
+	switch c.State {
+	case CheckNone:
+		return "", faint
+	case CheckAsked:
+		return "asking ...", faint
+	case CheckFailed:
+		return "could not be asked: " + c.Error, caution
+	}
+	r := c.Result
+	if !r.Up {
+		return "down" + prefixed(": ", strings.Join(r.Warnings, "; ")), bad
+	}
+	parts := []string{"up" + prefixed(" ", millis(r.FirstMS))}
+	look := good
+	switch {
+	case r.KeyOK == nil:
+	case *r.KeyOK:
+		parts = append(parts, "key accepted")
+	default:
+		parts, look = append(parts, "key refused"), bad
+	}
+	if n := len(r.Models); n > 0 {
+		parts = append(parts, plural(n, "model"))
+	}
+	if len(r.Formats) > 0 {
+		parts = append(parts, strings.Join(r.Formats, "+"))
+	}
+	if r.Context > 0 {
+		parts = append(parts, count(r.Context)+" context")
+	}
+	if n := len(r.Missing); n > 0 {
+		parts, look = append(parts, plural(n, "model")+" missing"), max(look, caution)
+	} else if n := len(r.Warnings); n > 0 {
+		parts, look = append(parts, plural(n, "warning")), max(look, caution)
+	}
+	return strings.Join(parts, ", "), look
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// checkAdvice is what to do about what a server lacks.
+func checkAdvice(c Check) []string {
+	if c.State != CheckDone {
+		return nil
+	}
+	var list []string
+	if len(c.Result.Missing) > 0 {
+		list = append(list, c.Result.Server+" does not serve "+strings.Join(c.Result.Missing, ", "))
+	}
+	for _, r := range c.Result.Rename {
+		list = append(list, "this line in its rename would help: "+r.Glob+": "+r.Name)
+	}
+	if c.Result.Up {
+		list = append(list, c.Result.Warnings...)
+	}
+	return list
+}
+
+// SwitchSentence says what a switch does: where new conversations go and which
+// running ones stay where they are.
+func SwitchSentence(agent, server string, stay map[string]int) string {
+	return "new " + agent + " conversations -> " + server + "; " + StaySentence(stay)
+}
+
+// StaySentence counts the running conversations that a switch leaves where
+// they are, most first.
+func StaySentence(stay map[string]int) string {
+	total := 0
+	var parts []string
+	for _, name := range slices.SortedFunc(maps.Keys(stay), func(a, b string) int {
+		return cmp.Or(stay[b]-stay[a], cmp.Compare(a, b))
+	}) {
+		if n := stay[name]; n > 0 {
+			total += n
+			parts = append(parts, itoa(n)+" on "+name)
+		}
+	}
+	switch total {
+	case 0:
+		return "no conversation of it is running"
+	case 1:
+		return "1 running one stays (" + strings.TrimPrefix(parts[0], "1 ") + ")"
+	}
+	return itoa(total) + " running ones stay (" + strings.Join(parts, ", ") + ")"
+}
+
+// movePane draws the choice of a place for one conversation, and its price.
+func (s *Screen) movePane(w, h int) []string {
+	t, p := s.Theme, s.Move
+	lines := []string{t.rule(w, "Move one conversation", "", true)}
+	f := s.facts(w)
+	title := p.Session.Title
+	if title == "" {
+		title = untitled(p.Session)
+	}
+	f.text(strong, t.cut(t.clean(title), max(w-2, 1)))
+	f.text(normal, p.Session.Agent+", now on "+p.Session.Server+". To:")
+	lines = append(lines, f.lines...)
+	tail := s.moveTail(w)
+	room := max(h-len(lines)-len(tail), 1)
+	first := Window(0, p.Cursor, len(p.Items), room)
+	for i := first; i < min(first+room, len(p.Items)); i++ {
+		l, mark := t.line(w), "  "
+		if i == p.Cursor {
+			l.over, mark = selected, t.glyph.cursor+" "
+		}
+		l.put(accent, mark).put(strong, p.Items[i])
+		if v := s.server(p.Items[i]); v != nil && p.Items[i] != Own {
+			health, look := t.healthLook(v)
+			l.gap(1).put(look, health+" "+healthWord(v))
+		}
+		lines = append(lines, l.String())
+	}
+	if len(p.Items) == 0 {
+		lines = append(lines, t.line(w).gap(2).put(faint, "there is no other place").String())
+	}
+	return fillTo(append(lines, tail...), w, h)
+}
+
+// moveTail is the price of the move and the question.
+func (s *Screen) moveTail(w int) []string {
+	p := s.Move
+	f := s.facts(w)
+	if len(p.Items) == 0 {
+		return nil
+	}
+	f.gap()
+	switch {
+	case p.Error != "":
+		f.text(bad, "! "+p.Error)
+	case p.Price == nil:
+		f.text(faint, "asking what it costs ...")
+	default:
+		for _, text := range PriceLines(p.Price) {
+			f.text(caution, "! "+text)
+		}
+	}
+	if p.Armed {
+		f.gap()
+		f.text(strong, "Move it to "+p.Items[p.Cursor]+"? y moves it from its next turn on; any other key keeps it.")
+	}
+	if p.Busy {
+		f.text(faint, "moving ...")
+	}
+	return f.lines
+}
+
+// PriceLines says what a move costs, one line each.
+func PriceLines(p *MovePrice) []string {
+	lines := []string{tokens(p.Tokens) + " are read again without cache"}
+	if p.Tokens == 0 {
+		lines[0] = "its whole context is read again without cache; how long it is is not known"
+	}
+	if p.Signed {
+		lines = append(lines, "it holds signed thinking or encrypted reasoning, which "+p.To+" will refuse")
+	}
+	if p.ContextMax > 0 {
+		verdict := "it fits"
+		if p.Tokens > p.ContextMax {
+			verdict = "it does not fit"
+		}
+		lines = append(lines, p.To+" takes "+tokens(p.ContextMax)+": "+verdict)
+	}
+	if p.MissingModel != "" {
+		lines = append(lines, p.To+" does not serve "+p.MissingModel)
+	}
+	return append(lines, p.Warnings...)
+}
+
+// removeText is the question before a server is removed.
+func (s *Screen) removeText(w int) []string {
+	f := s.facts(w)
+	name := s.Remove.Server
+	f.text(strong, "Remove "+name+" from config.yaml, and its stored key?")
+	if v := s.server(name); v != nil && v.Running > 0 {
+		f.text(caution, "! "+plural(v.Running, "running conversation")+" stay pinned to it and are refused until it is added again")
+	}
+	if agents := s.agentsOn(name); len(agents) > 0 {
+		f.text(caution, "! new conversations of "+strings.Join(agents, ", ")+" go there now; choose another server first, or they go to the agent's own upstream")
+	}
+	f.gap()
+	f.text(strong, "y removes it; any other key keeps it.")
+	if s.Remove.Busy {
+		f.text(faint, "removing ...")
+	}
+	return f.lines
+}
+
+// commandText is a command to use in a shell.
+func (s *Screen) commandText(w int) []string {
+	f := s.facts(w)
+	for i, text := range s.Shown {
+		look := normal
+		if i == 0 {
+			look = strong
+		}
+		f.text(look, text)
+		if i == 0 {
+			f.gap()
+		}
+	}
+	return f.lines
+}
