@@ -34,13 +34,16 @@ var rules = []rule{
 	{"router/control", nil, "the API's types are what screens and commands share, and must not pull the proxy in"},
 	{"router", []string{"agents", "agents/outline", "router/config", "router/control", "router/credential", "router/placement",
 		"router/prefix", "router/reqlog", "router/stream"}, "one turn: it writes through its own interfaces, and knows no store, screen or command line"},
+	{"router/preflight", []string{"agents", "agents/outline", "router/config", "router/credential"},
+		"a server is asked what it can do without placing a turn there"},
+	{"router/preflight/kinds", []string{"router/fakeserver"}, "only tests import it"},
 	{"router/fakeserver", []string{"agents/outline"}, "a server for tests and the demo knows nothing of the proxy in front of it"},
 	{"tui/view", []string{"cmd/agentop/command/plain", "router/control"}, "text from data, width and now: no messages, clocks or sockets"},
 	{"tui", []string{"cmd/agentop/command/plain", "router/control", "tui/view"}, "it reads through its own Source, so that no HTTP, file or rule gets into the screens"},
 	{"cmd/agentop/command/plain", nil, "text from outside is made safe in one place that everything may use"},
 	{"cmd/agentop/home", []string{"router/control"}, "paths and modes, and no file's content"},
 	{"cmd/agentop/worker", []string{"agents", "agents/outline", "cmd/agentop/home", "filestore", "router", "router/config", "router/control",
-		"router/credential", "router/metrics", "router/placement", "router/reqlog"}, "it joins the proxy's parts, and no screen or command line"},
+		"router/credential", "router/metrics", "router/placement", "router/preflight", "router/reqlog"}, "it joins the proxy's parts, and no screen or command line"},
 	{"cmd/agentop/supervise", []string{"cmd/agentop/home", "router/control"}, "sockets and workers, and no rule or format"},
 	{"cmd/agentop/service", []string{"cmd/agentop/home"}, "the login service, and no rule or format"},
 	{"cmd/agentop/demo", []string{"agents", "agents/outline", "cmd/agentop/command/plain", "cmd/agentop/home", "cmd/agentop/worker",
@@ -184,12 +187,16 @@ func TestImportsOfPurePackages(t *testing.T) {
 }
 
 func TestImportsOfTestHelpersAreInTestsAlone(t *testing.T) {
+	users := map[string][]string{ // of each helper, outside of tests
+		"cmd/agentop/command/fakeproxy": nil,
+		"router/preflight/kinds":        nil,
+		"router/fakeserver":             {"cmd/agentop/demo", "router/preflight/kinds"},
+	}
 	for name, p := range listPackages(t) {
-		if slices.Contains(p.Imports, "agentop/cmd/agentop/command/fakeproxy") {
-			t.Errorf("%s imports the fake proxy outside of a test", name)
-		}
-		if name != "cmd/agentop/demo" && slices.Contains(p.Imports, "agentop/router/fakeserver") {
-			t.Errorf("%s imports the fake server outside of a test", name)
+		for helper, allowed := range users {
+			if slices.Contains(p.Imports, "agentop/"+helper) && !slices.Contains(allowed, name) {
+				t.Errorf("%s imports %s outside of a test", name, helper)
+			}
 		}
 	}
 }

@@ -8,29 +8,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
+	"golang.org/x/term"
 
 	"agentop/cmd/agentop/command/fakeproxy"
 )
 
-// onTerminal starts agentop (this test's binary, as testscript does it) on a
-// pseudo-terminal of its own.
-func onTerminal(t *testing.T, home string, args ...string) (*exec.Cmd, *os.File) {
+// agentop is agentop with arguments: this test's binary, which testscript.Main
+// turns into the command that it is called by.
+func agentop(t *testing.T, home string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// testscript.Main looks at the name that the binary is called by.
 	link := filepath.Join(t.TempDir(), "agentop")
 	if err := os.Symlink(exe, link); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(link, args...)
 	cmd.Env = append(os.Environ(), "AGENTOP_HOME="+home, "TERM=xterm-256color", "TMUX=fake")
+	return cmd
+}
+
+// onTerminal starts agentop on a pseudo-terminal of its own.
+func onTerminal(t *testing.T, home string, args ...string) (*exec.Cmd, *os.File) {
+	t.Helper()
+	cmd := agentop(t, home, args...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 200})
 	if err != nil {
 		t.Fatal(err)
@@ -95,16 +104,35 @@ func TestInterruptedPromptLeavesTheTerminalAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Stop()
-	cmd, terminal := onTerminal(t, home, "server", "add", "glm", "https://glm.example.com")
-	readUntil(t, terminal, "(not shown): ")
-	if _, err := io.WriteString(terminal, "\x03"); err != nil { // ctrl-c
+	master, slave, err := pty.Open()
+	if err != nil {
 		t.Fatal(err)
 	}
-	readUntil(t, terminal, "nothing was changed")
-	_, _ = io.ReadAll(terminal)
-	_ = cmd.Wait()
+	defer func() { _, _ = master.Close(), slave.Close() }()
+	before, err := term.GetState(int(slave.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := agentop(t, home, "server", "add", "glm", "https://glm.example.com")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	readUntil(t, master, "(not shown): ")
+	if quiet, err := term.GetState(int(slave.Fd())); err != nil || reflect.DeepEqual(quiet, before) {
+		t.Errorf("at the prompt the terminal is as before: %v", err)
+	}
+	if _, err := io.WriteString(master, "\x03"); err != nil { // ctrl-c
+		t.Fatal(err)
+	}
+	readUntil(t, master, "nothing was changed")
+	_ = cmd.Wait() // the exit code is looked at
 	if code := cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
+	}
+	if after, err := term.GetState(int(slave.Fd())); err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("the terminal is left as %v, %v, want %v", after, err, before)
 	}
 	if calls := p.Calls(); len(calls) > 0 {
 		t.Errorf("the proxy was told %q", calls)
