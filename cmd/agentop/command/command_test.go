@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -175,30 +174,6 @@ func TestFlagsAndArgumentsBecomeOptions(t *testing.T) {
 	}
 }
 
-func TestAnswersToAQuestion(t *testing.T) {
-	for input, want := range map[string]error{
-		"y\n": nil, "YES\n": nil, " y \r\n": nil, "y": nil, "n\n": errDeclined, "\n": errDeclined, "": errDeclined, "yep\n": errDeclined,
-	} {
-		a, _, errs, _ := testApp(t, input)
-		if err := a.confirm(t.Context(), false, []string{"at stake\x1b"}, "Do it?"); !errors.Is(err, want) || want == nil && err != nil {
-			t.Errorf("%q: got %v, want %v", input, err, want)
-		}
-		if got := errs.String(); got != "at stake␛\nDo it? [y/N] " {
-			t.Errorf("%q: asked %q", input, got)
-		}
-	}
-	t.Run("interrupted", func(t *testing.T) {
-		a, _, _, _ := testApp(t, "")
-		never, _ := io.Pipe()
-		a.In = never
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := a.confirm(ctx, false, nil, "Do it?"); !errors.Is(err, errDeclined) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 func TestErrorsBecomeCodesAndWords(t *testing.T) {
 	tests := []struct {
 		name string
@@ -244,57 +219,6 @@ func TestStaySentence(t *testing.T) {
 	}
 }
 
-// Following shows the last requests, then each new one once, until it is
-// interrupted or the proxy ends.
-func TestLogsFollow(t *testing.T) {
-	for _, end := range []string{"interrupt", "proxy"} {
-		t.Run(end, func(t *testing.T) {
-			a, _, errs, dir := testApp(t, "")
-			p := startProxy(t, dir)
-			r, w := io.Pipe()
-			a.Out, a.OutTerminal = w, false
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			code := make(chan int, 1)
-			go func() { code <- a.execute(ctx, []string{"logs", "-f", "-n", "1"}); _ = w.Close() }()
-			lines := bufio.NewScanner(r)
-			next := func() string {
-				if !lines.Scan() {
-					t.Fatalf("no more lines: %v, %s", lines.Err(), errs)
-				}
-				return lines.Text()
-			}
-			if got := next(); !strings.Contains(got, "0199-codex") {
-				t.Errorf("first line is %q", got)
-			}
-			publish := func(id string) {
-				p.Hub.Publish(control.Event{Kind: control.EventRequest, Request: &control.Request{ID: id, Agent: "codex", Session: id}})
-			}
-			publish("r3") // has been shown
-			p.Hub.Publish(control.Event{Kind: control.EventWarning, Text: "not a request"})
-			publish("new-1")
-			publish("new-2")
-			for _, want := range []string{"new-1", "new-2"} {
-				if got := next(); !strings.Contains(got, "\t"+want+"\t") {
-					t.Errorf("got %q, want %s", got, want)
-				}
-			}
-			go func() { _, _ = io.Copy(io.Discard, r) }() // a line too many must not block it
-			want := ExitOK
-			if end == "proxy" {
-				want = ExitFailed
-				p.Stop()
-			}
-			if end == "interrupt" {
-				cancel()
-			}
-			if got := <-code; got != want {
-				t.Errorf("exit code %d, want %d: %s", got, want, errs)
-			}
-		})
-	}
-}
-
 func TestWithoutACommand(t *testing.T) {
 	shown := errors.New("screen")
 	for _, tt := range []struct {
@@ -324,24 +248,6 @@ func TestWithoutACommand(t *testing.T) {
 				t.Errorf("exit code %d, printed %q", code, out)
 			}
 		})
-	}
-}
-
-func TestCleanKey(t *testing.T) {
-	for _, tt := range []struct {
-		in, want string
-		ok       bool
-	}{
-		{"sk-fake-1\n", "sk-fake-1", true}, {"  sk-fake-1\r\n", "sk-fake-1", true}, {"", "", false}, {"\n", "", false},
-		{"sk fake", "", false}, {"sk\x00fake", "", false}, {"schlüssel", "", false}, {strings.Repeat("x", maxKey+1), "", false},
-	} {
-		got, err := cleanKey(tt.in)
-		if (err == nil) != tt.ok || tt.ok && got != tt.want {
-			t.Errorf("%.20q: got %.20q, %v", tt.in, got, err)
-		}
-		if err != nil && len(tt.in) > 2 && strings.Contains(err.Error(), strings.TrimSpace(tt.in)) {
-			t.Errorf("%.20q: the error repeats it: %v", tt.in, err)
-		}
 	}
 }
 
