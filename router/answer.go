@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"syscall"
 	"time"
 
 	"agentop/agents/outline"
@@ -12,33 +13,37 @@ import (
 )
 
 // errUnfinished is what a read of an answer returns when the server closed
-// tidily before the stream's terminator. The reverse proxy then cuts the
-// client's connection: real clients take a tidy end for a whole answer, or
-// ask again for ever.
-var errUnfinished = errors.New("stream ended without its terminator")
+// tidily before the answer's own end. The reverse proxy then cuts the client's
+// connection: real clients take a tidy end for a whole answer, or ask again
+// for ever.
+var errUnfinished = errors.New("answer ended before its end")
 
 // answer passes an upstream's body on and observes it. The bytes are handed
 // over as they came; observing costs no copy and holds nothing back.
 type answer struct {
 	body     io.ReadCloser
-	observer *stream.Observer // nil when the answer is not observed
-	events   bool             // a stream that must end with a terminator
+	observer *stream.Observer // nil when the answer is not observed, or no longer
+	sum      stream.Summary   // what was observed, once the observer is gone
+	bare     bool             // only the connection's end tells where the body ends
 	now      func() time.Time
 
 	first time.Time // when the first byte came; zero until then
 	bytes int64
 	err   error // how the body ended; nil until it did
+
+	keepsHead bool
+	head      []byte // the beginning of an error that may be about the model
 }
 
 // newAnswer wraps the body of res, an answer to a request of the given format.
+// Its summary must be taken in the end: until then it may hold a decoder.
 func newAnswer(res *http.Response, f outline.Format, now func() time.Time) *answer {
-	a := &answer{body: res.Body, now: now}
-	if f == outline.NoFormat || res.StatusCode/100 != 2 {
-		return a
+	a := &answer{body: res.Body, now: now, keepsHead: mayRefuseModel(res.StatusCode)}
+	a.bare = res.ProtoMajor == 1 && res.ContentLength < 0 && len(res.TransferEncoding) == 0
+	if f != outline.NoFormat && res.StatusCode/100 == 2 {
+		a.observer = stream.NewDecoded(f, res.Header.Get("Content-Type"), joined(res.Header.Values("Content-Encoding")),
+			func() stream.Hash { return new(prefix.Text) })
 	}
-	contentType := res.Header.Get("Content-Type")
-	a.observer = stream.New(f, contentType, func() stream.Hash { return new(prefix.Text) })
-	a.events = stream.IsEventStream(contentType)
 	return a
 }
 
@@ -49,11 +54,14 @@ func (a *answer) Read(p []byte) (int, error) {
 			a.first = a.now()
 		}
 		a.bytes += int64(n)
+		if a.keepsHead && len(a.head) < headSize {
+			a.head = append(a.head, p[:min(n, headSize-len(a.head))]...)
+		}
 		if a.observer != nil {
 			a.observer.Write(p[:n])
 		}
 	}
-	if err == io.EOF && a.events && !a.observer.Summary().Terminated {
+	if err == io.EOF && a.unfinished() {
 		err = errUnfinished
 	}
 	if err != nil {
@@ -62,12 +70,42 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// unfinished reports whether an answer that the server ended tidily lacks its
+// end: an event stream its terminator, or JSON its last brace where nothing
+// else would tell a cut from an end. What could not be read is never cut.
+func (a *answer) unfinished() bool {
+	if a.observer == nil {
+		return false
+	}
+	sum := a.summary()
+	if sum.Terminated || sum.Unread {
+		return false
+	}
+	return sum.EventStream || a.bare && a.bytes > 0
+}
+
 func (a *answer) Close() error { return a.body.Close() }
 
-// summary is what was observed; the zero Summary when nothing was.
+// summary ends the observation and is what was observed; the zero Summary when
+// nothing was.
 func (a *answer) summary() stream.Summary {
-	if a.observer == nil {
-		return stream.Summary{}
+	if a.observer != nil {
+		a.sum = a.observer.Summary()
+		a.observer = nil
 	}
-	return a.observer.Summary()
+	return a.sum
+}
+
+// brokenBy says in a word for the log how the server's answer broke.
+func (a *answer) brokenBy() string {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(a.err, errUnfinished):
+		return "unfinished"
+	case errors.Is(a.err, syscall.ETIMEDOUT), errors.As(a.err, &timeout) && timeout.Timeout():
+		return "silent" // keep-alive found nobody at the other end
+	case errors.Is(a.err, syscall.ECONNRESET):
+		return "reset"
+	}
+	return "closed"
 }

@@ -65,6 +65,9 @@ func decode(body []byte, header http.Header, limit int64) ([]byte, error) {
 	return body, nil
 }
 
+// joined is a header that may be repeated, as one line.
+func joined(values []string) string { return strings.Join(values, ",") }
+
 // codingsOf lists the content codings in the order they were applied.
 func codingsOf(header http.Header) []string {
 	var list []string

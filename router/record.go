@@ -1,7 +1,6 @@
 package router
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -41,6 +40,7 @@ func (t *turn) observe(res *http.Response, to *target) {
 	if res.StatusCode/100 == 2 && strings.Contains(res.Header.Get("Content-Type"), "text/html") {
 		t.r.Logger.Warn("an API call was answered with a web page: wrong base URL?", "server", to.place, "url", redacted(to.url))
 	}
+	res.Body = t.heed(res)
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.
@@ -94,9 +94,9 @@ func (t *turn) cutBy() string {
 		return "client" // we stopped reading because we could not write
 	}
 	t.r.health.note(placeName(t.decision.Server, t.member), healthFailing, "it broke an answer off", t.r.Now())
-	if errors.Is(t.answer.err, errUnfinished) {
-		t.r.Logger.Warn("stream ended without its terminator; the client's connection was cut", "server", placeName(t.decision.Server, t.member))
-	}
+	t.broken = t.answer.brokenBy()
+	t.r.Logger.Warn("the server broke its answer off; the client's connection was cut",
+		"server", placeName(t.decision.Server, t.member), "class", t.broken, "error", t.answer.err)
 	return "server"
 }
 
@@ -116,8 +116,11 @@ func (t *turn) line(sum stream.Summary, now time.Time) reqlog.Line {
 	if route.turn == agents.Side || route.turn == agents.NotInference {
 		l.Side = string(t.rec.Kind)
 	}
-	if t.failure != nil {
+	switch {
+	case t.failure != nil:
 		l.Error = t.failure.class
+	case l.Error == "":
+		l.Error = t.broken
 	}
 	if t.answer != nil {
 		l.BytesOut = t.answer.bytes

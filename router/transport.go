@@ -1,11 +1,12 @@
 package router
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -37,28 +38,28 @@ type transportKey struct {
 // that a slow server never starves another.
 type transports struct {
 	mu    sync.Mutex
-	pools map[transportKey]*http.Transport
+	pools map[transportKey]pool
 }
 
 func newTransports() *transports {
-	return &transports{pools: make(map[transportKey]*http.Transport)}
+	return &transports{pools: make(map[transportKey]pool)}
 }
 
 // get returns the connection pool for base, one base URL of server s (nil for
 // an own upstream). It reads ca_file on first use.
-func (t *transports) get(s *config.Server, base *url.URL) (*http.Transport, error) {
+func (t *transports) get(s *config.Server, base *url.URL) (http.RoundTripper, error) {
 	key := transportKey{base: base.Scheme + "://" + base.Host}
 	if s != nil {
 		key.server, key.caFile = s.Name, caFile(s)
 		key.insecure, key.firstByte = s.InsecureSkipVerify, s.FirstByteTimeout
 	}
 	t.mu.Lock()
-	pool, ok := t.pools[key]
+	made, ok := t.pools[key]
 	t.mu.Unlock()
 	if ok {
-		return pool, nil
+		return made, nil
 	}
-	pool, err := newTransport(key, base.Scheme == "https")
+	transport, err := newTransport(key, base.Scheme == "https")
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +68,9 @@ func (t *transports) get(s *config.Server, base *url.URL) (*http.Transport, erro
 	if first, ok := t.pools[key]; ok {
 		return first, nil
 	}
-	t.pools[key] = pool
-	return pool, nil
+	made = pool{transport}
+	t.pools[key] = made
+	return made, nil
 }
 
 // keep drops the pools of servers that c no longer has as they were. Requests
@@ -76,7 +78,7 @@ func (t *transports) get(s *config.Server, base *url.URL) (*http.Transport, erro
 func (t *transports) keep(c *config.Config) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, pool := range t.pools {
+	for key, made := range t.pools {
 		if key.server == "" {
 			continue
 		}
@@ -84,7 +86,7 @@ func (t *transports) keep(c *config.Config) {
 			continue
 		}
 		delete(t.pools, key)
-		pool.CloseIdleConnections()
+		made.CloseIdleConnections()
 	}
 }
 
@@ -133,15 +135,9 @@ func newTransport(key transportKey, secure bool) (*http.Transport, error) {
 		}
 		tlsConfig.RootCAs = roots
 	}
-	dialer := &net.Dialer{
-		Timeout: 10 * time.Second,
-		KeepAliveConfig: net.KeepAliveConfig{
-			Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 6,
-		},
-	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment, // never for loopback
-		DialContext:           dialer.DialContext,
+		Proxy:                 environmentProxy,
+		DialContext:           dial,
 		TLSClientConfig:       tlsConfig,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ForceAttemptHTTP2:     true,
@@ -151,8 +147,45 @@ func newTransport(key transportKey, secure bool) (*http.Transport, error) {
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       idle,
 		ResponseHeaderTimeout: key.firstByte,
-		ExpectContinueTimeout: time.Second,
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+			if res.StatusCode != http.StatusOK {
+				return &proxyRefusal{status: res.StatusCode}
+			}
+			return nil
+		},
 	}, nil
+}
+
+// errProxySetting says that HTTPS_PROXY or HTTP_PROXY is no URL. Its value is
+// not repeated: it may hold a password.
+var errProxySetting = errors.New("HTTPS_PROXY or HTTP_PROXY cannot be read as a URL")
+
+// proxyRefusal is an HTTP proxy's answer when it does not open the way to a
+// server.
+type proxyRefusal struct{ status int }
+
+func (p *proxyRefusal) Error() string {
+	return fmt.Sprintf("the HTTP proxy answered %d to CONNECT", p.status)
+}
+
+// environmentProxy is the HTTP proxy on the way to a server, as HTTPS_PROXY,
+// HTTP_PROXY and NO_PROXY have it; never one for loopback.
+func environmentProxy(req *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(req)
+	if err != nil {
+		return nil, errProxySetting
+	}
+	return u, nil
+}
+
+// proxyOf names the HTTP proxy on the way to u, without its credentials; ""
+// when there is none.
+func proxyOf(u *url.URL) string {
+	p, err := environmentProxy(&http.Request{URL: u})
+	if err != nil || p == nil {
+		return ""
+	}
+	return p.Scheme + "://" + p.Host
 }
 
 func rootsWith(file string) (*x509.CertPool, error) {

@@ -46,7 +46,8 @@ type turn struct {
 	answer  *answer
 	status  int
 	failure *failure
-	cut     string
+	cut     string // who ended the exchange early: "", client or server
+	broken  string // how the server broke its answer: a word for the log
 }
 
 func (r *Router) begin(w http.ResponseWriter, req *http.Request) *turn {
