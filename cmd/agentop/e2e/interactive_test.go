@@ -25,27 +25,26 @@ func TestInteractiveClaudeCode(t *testing.T) {
 
 	s.mark()
 	term.say("hello one")
-	s.awaitMain("a", 1)
+	s.awaitTurn("a", "hello one")
 	s.expectAll("first turn", "a")
 
 	s.use("claude-code", "b")
 	s.mark()
 	term.say("go on")
-	s.awaitMain("a", 1)
+	s.awaitTurn("a", "go on")
 	s.expectAll("second turn after the switch", "a")
 
 	s.mark()
 	term.say("/compact")
-	s.awaitMain("a", 1)
 	term.await("Compacted", "compacted", "ctrl+o to see full summary")
 	term.say("after the compaction")
-	s.awaitMain("a", 2)
+	s.awaitTurn("a", "after the compaction")
 	s.expectAll("/compact and the turn after it", "a")
 
-	s.mark()
 	term.say("/clear")
+	s.mark()
 	term.say("a new conversation")
-	s.awaitMain("b", 1)
+	s.awaitTurn("b", "a new conversation")
 	s.expectAll("/clear", "b")
 }
 
@@ -137,23 +136,22 @@ func (term *terminal) say(line string) {
 	term.tmux("send-keys", "Enter")
 }
 
-// awaitMain waits until a server has answered n inference requests that ask
-// for tools, since the mark.
-func (s *stage) awaitMain(server string, n int) {
+// awaitTurn waits until a server has answered a request since the mark whose
+// body holds text and whose answer ended.
+func (s *stage) awaitTurn(server, text string) {
 	s.t.Helper()
 	until(s.t, func() bool {
-		count := 0
 		for _, rec := range s.since(server) {
 			select {
 			case <-rec.Done:
-				if strings.Contains(string(rec.Plain), `"tools":[{`) {
-					count++
+				if strings.Contains(string(rec.Plain), text) {
+					return true
 				}
 			default:
 			}
 		}
-		return count >= n
-	}, fmt.Sprintf("%s answered %d main requests", server, n))
+		return false
+	}, fmt.Sprintf("%s answered a turn with %q", server, text))
 }
 
 // until polls another process's doing until it is as wanted.
