@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"agentop/cmd/agentop/home"
+	"agentop/router/config"
 	"agentop/router/control"
 )
 
@@ -30,6 +31,9 @@ type App struct {
 	Proxy func(context.Context, ProxyOptions) error
 	// Demo runs the built-in demonstration until ctx is done.
 	Demo func(context.Context, DemoOptions) error
+	// Examine asks a server what it can do where no proxy runs that could; nil
+	// leaves it unasked.
+	Examine func(context.Context, home.Home, *config.Server) control.Preflight
 	// Screen is the terminal UI; nil shows the status in its place.
 	Screen func(context.Context, home.Home) error
 }
@@ -63,6 +67,7 @@ func newApp(b Build) *App {
 		ReadSecret:  readSecret,
 		Proxy:       runProxy,
 		Demo:        runDemo,
+		Examine:     examine(b.Version),
 		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, "") },
 	}
 	if a.OutTerminal {

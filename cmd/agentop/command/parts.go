@@ -7,6 +7,8 @@ import (
 	"agentop/cmd/agentop/demo"
 	"agentop/cmd/agentop/home"
 	"agentop/cmd/agentop/worker"
+	"agentop/router/config"
+	"agentop/router/control"
 )
 
 // runProxy joins the command to the worker that serves.
@@ -19,6 +21,13 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	})
 }
 
+// examine joins the commands to the questions that the proxy asks of servers.
+func examine(version string) func(context.Context, home.Home, *config.Server) control.Preflight {
+	return func(ctx context.Context, dir home.Home, s *config.Server) control.Preflight {
+		return worker.Examine(ctx, dir, version, s, nil, false)
+	}
+}
+
 // runDemo joins the command to the demonstration.
 func runDemo(ctx context.Context, o DemoOptions) error {
 	show := func(ctx context.Context, dir home.Home) error { return demo.List(ctx, dir, o.Stdout) }
@@ -29,4 +38,4 @@ func runDemo(ctx context.Context, o DemoOptions) error {
 }
 
 // demoHello is what the demo's screen begins with.
-const demoHello = "This is a demo: two built-in servers, a few scripted conversations. s switches an agent, ? lists the keys; w shows the line with which a real claude joins in."
+const demoHello = "A demo: built-in servers, scripted conversations. s switches an agent; w shows how a real claude joins in."

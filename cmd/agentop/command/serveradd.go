@@ -37,7 +37,10 @@ func newServerAdd(a *App, run func(*serverAddOptions, context.Context) error) *c
 		Long: `Add a server, or change the URL and key of the one that has this name. The key
 is asked for at a prompt that does not echo, and kept in keys.json, which only
 you can read. It is never taken from an argument, since others could see it in
-the list of processes.`,
+the list of processes.
+
+The server is then asked what it can do. Where it lacks the model names that
+agents ask for, the rename lines that help are shown, and written if you say so.`,
 		Example: `  agentop server add glm https://glm.example.com
   agentop server add glm https://glm.example.com --key-stdin < key.txt
   agentop server add gpu http://gpu1:8000 --no-key`,
@@ -49,7 +52,7 @@ the list of processes.`,
 	f.StringVar(&o.KeyEnv, "key-env", "", "take the key from this environment variable of the proxy")
 	f.BoolVar(&o.NoKey, "no-key", false, "the server wants no key")
 	f.BoolVar(&o.KeyClient, "key-client", false, "pass the agent's own credential on to the server")
-	f.BoolVar(&o.Yes, "yes", false, "do not ask before changing a server in use")
+	f.BoolVar(&o.Yes, "yes", false, "answer yes: change a server in use, write the rename lines that are missing")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	return c
 }
@@ -74,23 +77,16 @@ func (o *serverAddOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	if !view.running() {
-		change, err := addOffline(ctx, dir, spec, findServer(&view.Status, o.Name) != nil)
-		if err != nil {
-			return err
-		}
-		return o.tell(change, nil)
-	}
-	change, err := client.AddServer(ctx, spec)
+	to := addTo{o: o, client: client, dir: dir, running: view.running()}
+	change, err := to.add(ctx, spec, findServer(&view.Status, o.Name) != nil)
 	if err != nil {
 		return err
 	}
-	found, err := client.Preflight(ctx, o.Name, nil)
-	if err != nil {
-		o.warn(fmt.Sprintf("%s could not be asked: %v", o.Name, err))
-		return o.tell(change, nil)
+	found := to.ask(ctx)
+	if err := o.tell(change, found); err != nil || found == nil {
+		return err
 	}
-	return o.tell(change, &found)
+	return o.rename(ctx, to, spec, found)
 }
 
 // check refuses what cannot be right before anything is asked or read.
@@ -199,6 +195,9 @@ func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, the
 		}
 		s.URL = spec.URL
 		s.Key = keySource(spec.Key)
+		for _, line := range spec.Rename {
+			s.Rename = append(slices.Clone(s.Rename), config.Rename{Glob: line.Glob, Name: line.Name})
+		}
 		return config.AddServer(data, s)
 	})
 }
@@ -217,7 +216,11 @@ func (o *serverAddOptions) tell(change control.ServerChange, found *control.Pref
 		o.warn(w)
 	}
 	if found != nil {
-		for _, w := range preflightWarnings(*found) {
+		asked := *found
+		if o.Yes || o.InTerminal { // then the lines are written, or asked about
+			asked.Rename, asked.Missing = nil, nil
+		}
+		for _, w := range preflightWarnings(asked) {
 			o.warn(w)
 		}
 	}

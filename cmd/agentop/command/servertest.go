@@ -23,8 +23,10 @@ func newServerTest(a *App, run func(*serverTestOptions, context.Context) error) 
 	c := &cobra.Command{
 		Use:   "test NAME",
 		Short: "Ask a server what it can do: up, key, models, formats, context, speed",
-		Long: `Ask a server what it can do: up, key, models, formats, context, speed. The exit
-code is 1 when it does not answer or refuses the key.`,
+		Long: `Ask a server what it can do: up, key, models, formats, context, speed. For the
+last, one request is sent that generates a single token; all other questions
+generate nothing. The exit code is 1 when the server does not answer or refuses
+the key.`,
 		Args: exactArgs("NAME"),
 		RunE: runner(o, run, func(o *serverTestOptions, args []string) { o.Server = args[0] }),
 
@@ -41,7 +43,7 @@ func (o *serverTestOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	found, err := client.Preflight(ctx, o.Server, o.Agents)
+	found, err := client.TestServer(ctx, o.Server, o.Agents)
 	if err != nil {
 		return err
 	}
@@ -52,6 +54,14 @@ func (o *serverTestOptions) run(ctx context.Context) error {
 		return errSilent
 	}
 	return nil
+}
+
+// firstToken says how long the first token took, and of what.
+func firstToken(p control.Preflight) string {
+	if p.FirstMS == 0 || p.Tried == "" {
+		return millis(p.FirstMS)
+	}
+	return millis(p.FirstMS) + " (" + p.Tried + ")"
 }
 
 func (o *serverTestOptions) tell(p control.Preflight) error {
@@ -73,7 +83,7 @@ func (o *serverTestOptions) tell(p control.Preflight) error {
 		"models", strings.Join(p.Models, ", "),
 		"formats", strings.Join(p.Formats, ", "),
 		"context", context,
-		"first token", millis(p.FirstMS),
+		"first token", firstToken(p),
 	); err != nil {
 		return err
 	}

@@ -130,7 +130,11 @@ func (f backend) Reset(_ context.Context, agent string) (control.Switch, error) 
 }
 
 func (f backend) AddServer(_ context.Context, spec control.ServerSpec) (control.ServerChange, error) {
-	f.note("add %s %s %s secret of %d bytes", spec.Name, spec.URL, spec.Key, len(spec.Secret))
+	lines := ""
+	for _, r := range spec.Rename {
+		lines += fmt.Sprintf(", %s: %s", r.Glob, r.Name)
+	}
+	f.note("add %s %s %s secret of %d bytes%s", spec.Name, spec.URL, spec.Key, len(spec.Secret), lines)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.secret = spec.Secret
