@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -30,35 +31,80 @@ func readBody(req *http.Request, limit int64) ([]byte, error) {
 		_, err := io.ReadFull(req.Body, body)
 		return body, err
 	}
-	body, err := io.ReadAll(io.LimitReader(req.Body, limit+1))
-	if int64(len(body)) > limit {
-		return nil, errTooLarge
-	}
-	return body, err
+	return collect(req.Body, limit)
 }
 
+// The blocks that collect reads into.
+const (
+	firstBlock = 32 << 10
+	lastBlock  = 4 << 20
+)
+
+// collect reads r to its end, at most limit bytes. It holds what has come once
+// while it reads, and twice only while it puts the blocks together: a body
+// that turns out to be too large costs no more than the limit.
+func collect(r io.Reader, limit int64) ([]byte, error) {
+	var blocks [][]byte
+	total := int64(0)
+	for size := int64(firstBlock); ; size = min(2*size, lastBlock) {
+		block := make([]byte, min(size, limit+1-total))
+		n, err := fill(r, block)
+		total += int64(n)
+		if total > limit {
+			return nil, errTooLarge
+		}
+		blocks = append(blocks, block[:n])
+		switch {
+		case err == nil:
+		case err != io.EOF:
+			return nil, err
+		case len(blocks) == 1:
+			return blocks[0], nil
+		default:
+			return slices.Concat(blocks...), nil
+		}
+	}
+}
+
+// fill reads until p is full or r ends. Unlike io.ReadFull it leaves a reader's
+// own io.ErrUnexpectedEOF apart from a tidy end.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var read int
+		read, err = r.Read(p[n:])
+		n += read
+	}
+	if n == len(p) && err == io.EOF {
+		err = nil // told again by the next read
+	}
+	return n, err
+}
+
+// maxCodings is how many content codings of one body are undone.
+const maxCodings = 3
+
 // decode returns body without its content codings, for reading; at most limit
-// bytes. Codex compresses with zstd when it is signed in to ChatGPT. A body
-// that is not coded is returned as it is.
+// bytes at each step. Codex compresses with zstd when it is signed in to
+// ChatGPT. A body that is not coded is returned as it is.
 func decode(body []byte, header http.Header, limit int64) ([]byte, error) {
 	codings := codingsOf(header)
-	if len(codings) > 2 {
-		return nil, fmt.Errorf("%d content codings, at most 2 are read", len(codings))
+	if len(codings) > maxCodings {
+		return nil, fmt.Errorf("%d content codings, at most %d are read", len(codings), maxCodings)
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		r, err := decoder(codings[i], body)
 		if err != nil {
 			return nil, err
 		}
-		decoded, err := io.ReadAll(io.LimitReader(r, limit+1))
+		decoded, err := collect(r, limit)
 		if c, ok := r.(io.Closer); ok {
 			_ = c.Close() // reads from memory: nothing to lose
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errTooLarge):
+			return nil, err
+		case err != nil:
 			return nil, fmt.Errorf("decode %s body: %w", codings[i], err)
-		}
-		if int64(len(decoded)) > limit {
-			return nil, errTooLarge
 		}
 		body = decoded
 	}
@@ -81,13 +127,17 @@ func codingsOf(header http.Header) []string {
 	return list
 }
 
+// zstdWindow is the most that a frame may ask a decoder to keep: as much as
+// the zstd program reads without being told to.
+const zstdWindow = 128 << 20
+
 func decoder(coding string, body []byte) (io.Reader, error) {
 	in := bytes.NewReader(body)
 	switch coding {
 	case "gzip", "x-gzip":
 		return gzip.NewReader(in)
 	case "zstd":
-		d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
 		if err != nil {
 			return nil, err
 		}

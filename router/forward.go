@@ -2,8 +2,6 @@ package router
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -11,8 +9,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 
-	"agentop/agents"
 	"agentop/agents/outline"
 	"agentop/router/config"
 	"agentop/router/credential"
@@ -61,7 +59,7 @@ func (t *turn) target() (*target, *failure) {
 		base, strip, to.mode = baseURL(t.server, t.member), t.server.StripV1, t.server.Key.Kind
 	}
 	var err error
-	if to.url, err = url.Parse(config.JoinURL(base, t.split.Path, t.in.URL.RawQuery, strip)); err != nil {
+	if to.url, err = upstreamURL(config.JoinURL(base, t.split.Path, "", strip), t.in.URL); err != nil {
 		return nil, refuse("url", fmt.Sprintf("the URL of %s cannot be used: %v", t.serverWords(), err), "mend it in config.yaml")
 	}
 	if to.pool, err = t.transport(to.url); err != nil {
@@ -84,6 +82,36 @@ func (t *turn) transport(base *url.URL) (http.RoundTripper, error) {
 	return t.r.transports.get(t.server, base)
 }
 
+// upstreamURL is the URL to send to: address is the server's and the client's
+// path joined, still escaped, and in has the query. Both go out byte for byte,
+// also where net/url would write them differently.
+func upstreamURL(address string, in *url.URL) (*url.URL, error) {
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return nil, fmt.Errorf("%q has no scheme", address)
+	}
+	host, path := rest, "/"
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	// For the host: zones and brackets are net/url's business.
+	u, err := url.Parse(scheme + "://" + host)
+	if err != nil {
+		return nil, err
+	}
+	u.Path, u.RawPath, u.RawQuery, u.ForceQuery = path, path, in.RawQuery, in.ForceQuery
+	if plain, err := url.PathUnescape(path); err == nil {
+		u.Path = plain
+	}
+	if u.EscapedPath() != path && !strings.HasPrefix(path, "//") {
+		u.Opaque = path
+		if u.Scheme == "http" && proxyOf(u) != "" {
+			u.Opaque = "//" + u.Host + path // an HTTP proxy wants to be told the whole of it
+		}
+	}
+	return u, nil
+}
+
 // serverWords names the place in a sentence.
 func (t *turn) serverWords() string {
 	if t.server == nil {
@@ -99,11 +127,15 @@ func (t *turn) rewrite(pr *httputil.ProxyRequest, to *target) {
 	out.URL = to.url
 	out.Host = ""
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if v, ok := pr.In.Header[name]; ok {
+		if v, ok := pr.In.Header[name]; ok && !perHop(pr.In.Header, name) {
 			out.Header[name] = v
 		}
 	}
-	out.Header.Del("Te")
+	// ReverseProxy puts these back for upgrades and trailers, which are not
+	// carried; what Expect asks for was done when the body was read.
+	for _, name := range []string{"Te", "Connection", "Upgrade", "Http2-Settings", "Expect"} {
+		delete(out.Header, name)
+	}
 	if t.server != nil {
 		credential.Apply(pr.In.Header, out.Header, to.mode, to.key, t.rec.Format)
 		if name := t.server.SessionHeader; name != "" && t.conv.Session != "" {
@@ -114,9 +146,44 @@ func (t *turn) rewrite(pr *httputil.ProxyRequest, to *target) {
 	if !sameBytes(body, t.body) && t.coded {
 		out.Header.Del("Content-Encoding")
 	}
+	setBody(out, body)
+}
+
+// setBody gives out a body that net/http will not send a second time by itself.
+func setBody(out *http.Request, body []byte) {
 	out.Body = &once{rest: body}
 	out.ContentLength = int64(len(body))
-	out.TransferEncoding = nil
+	out.TransferEncoding, out.Trailer = nil, nil
+	switch out.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+	default:
+		return
+	}
+	if len(body) > 0 {
+		return
+	}
+	// An empty body of these methods would go out in chunks, unless it is
+	// NoBody; and that may be sent twice where these headers have the names
+	// that net/http knows. Names have no letter case on the wire.
+	out.Body = http.NoBody
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if v, ok := out.Header[name]; ok {
+			delete(out.Header, name)
+			out.Header[strings.ToLower(name)] = v
+		}
+	}
+}
+
+// perHop reports whether a Connection header names name.
+func perHop(h http.Header, name string) bool {
+	for _, v := range h["Connection"] {
+		for listed := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(listed), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // outgoing is the body to send: the client's bytes, or with the permitted
@@ -137,85 +204,6 @@ func (t *turn) outgoing(to *target) []byte {
 // sameBytes reports whether a and b are one slice.
 func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// unreached answers for an upstream that gave no answer.
-func (t *turn) unreached(err error, to *target) {
-	if t.in.Context().Err() != nil {
-		t.cut = "client"
-		t.status = 499 // the client closed the request, as nginx's log has it
-		return
-	}
-	f := t.describe(err, to)
-	t.r.health.note(to.place, stateOf(f), f.text, t.r.Now())
-	t.r.Logger.Warn("no answer from upstream", "server", to.place, "url", redacted(to.url), "class", f.class, "error", err)
-	t.failure, t.status = f, f.status
-	t.route().set(t.w.Header())
-	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
-}
-
-func stateOf(f *failure) string {
-	if f.class == "broken" || f.class == "first-byte" {
-		return healthFailing
-	}
-	return healthDown
-}
-
-// redacted is a URL as logs may show it: without the query, where some
-// servers take keys.
-func redacted(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
-
-// describe says in the user's words why there was no answer, and which of the
-// ways out there are.
-func (t *turn) describe(err error, to *target) *failure {
-	who := t.serverWords()
-	kept := ""
-	if t.pin != nil {
-		kept = "the conversation is kept there; "
-	}
-	var (
-		unknown  x509.UnknownAuthorityError
-		expired  x509.CertificateInvalidError
-		hostname x509.HostnameError
-		verify   *tls.CertificateVerificationError
-		dns      *net.DNSError
-		op       *net.OpError
-		timeout  net.Error
-	)
-	switch {
-	case errors.As(err, &unknown):
-		return refuse("tls", fmt.Sprintf("the certificate of %s at %s is signed by an authority that is not known here", who, to.url.Host), "name its CA in `ca_file` of that server")
-	case errors.As(err, &hostname):
-		return refuse("tls", fmt.Sprintf("the certificate of %s is for another name than %s", who, to.url.Hostname()), "mend the server's url")
-	case errors.As(err, &expired), errors.As(err, &verify):
-		return refuse("tls", fmt.Sprintf("the certificate of %s at %s is not valid: %v", who, to.url.Host, err), "renew it, or name its CA in `ca_file`")
-	case errors.As(err, &dns):
-		return unavailable("dns", fmt.Sprintf("the name %s of %s was not found", to.url.Hostname(), who), kept+"check the server's url and the network")
-	case errors.As(err, &op) && op.Op == "dial":
-		return unavailable("refused", fmt.Sprintf("%s does not answer at %s (%s)", who, to.url.Host, dialWords(op)), kept+t.waysOut())
-	case errors.As(err, &op) && op.Op == "proxyconnect":
-		return unavailable("proxy", fmt.Sprintf("the HTTP proxy on the way to %s does not answer", who), kept+"check HTTPS_PROXY and NO_PROXY")
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return unavailable("first-byte", fmt.Sprintf("%s sent no answer in time", who), kept+"raise first_byte_timeout, or try again")
-	}
-	return unavailable("broken", fmt.Sprintf("%s closed the connection without an answer; the request was not sent again", who), kept+t.waysOut())
-}
-
-func dialWords(op *net.OpError) string {
-	if op.Timeout() {
-		return "no connection in time"
-	}
-	if op.Err != nil {
-		return op.Err.Error()
-	}
-	return "no connection"
-}
-
-func (t *turn) waysOut() string {
-	if t.pin == nil || !isMain(t.decision.Turn) {
-		return "start the server, or choose another: `agentop server use NAME --agent " + string(t.rec.Agent) + "`"
-	}
-	return "start the server and go on, or move it: `agentop sessions move " + placement.Plain(t.conv.Session) + " SERVER`"
 }
 
 // logWriter takes what the reverse proxy logs: broken copies, which the

@@ -18,6 +18,9 @@ func guard(req *http.Request) string {
 	if !isLocalHost(req.Host, port) {
 		return "the Host header names another place than this proxy"
 	}
+	if req.Method == http.MethodOptions && req.Header.Get("Access-Control-Request-Method") != "" {
+		return "a web page asked whether it may send requests (CORS preflight)"
+	}
 	switch strings.ToLower(req.Header.Get("Sec-Fetch-Site")) {
 	case "", "none", "same-origin":
 	default:

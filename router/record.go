@@ -3,7 +3,6 @@ package router
 import (
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"agentop/agents"
@@ -25,22 +24,10 @@ func (t *turn) observe(res *http.Response, to *target) {
 			t.w.Header()[name] = nil
 		}
 	}
-	switch {
-	case res.StatusCode == http.StatusUnauthorized && t.server != nil:
-		t.r.Credentials.Rejected(t.server.Name)
-		t.r.health.note(to.place, healthFailing, "it refused the key (401)", t.r.Now())
-	case res.StatusCode >= 500:
-		t.r.health.note(to.place, healthFailing, res.Status, t.r.Now())
-	default:
-		t.r.health.note(to.place, healthOK, "", t.r.Now())
-	}
+	t.judge(res, to)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return
 	}
-	if res.StatusCode/100 == 2 && strings.Contains(res.Header.Get("Content-Type"), "text/html") {
-		t.r.Logger.Warn("an API call was answered with a web page: wrong base URL?", "server", to.place, "url", redacted(to.url))
-	}
-	res.Body = t.heed(res)
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.

@@ -71,7 +71,7 @@ func (t *turn) guard() *failure {
 
 // address takes the agent off the path and answers what is agentop's own.
 func (t *turn) address() *failure {
-	path := t.in.URL.EscapedPath()
+	path := rawPath(t.in)
 	if t.cfg.Token != "" {
 		rest, ok := agents.CutToken(path, t.cfg.Token)
 		if !ok && !strings.HasPrefix(path, "/-/") {
@@ -96,7 +96,7 @@ func (t *turn) address() *failure {
 		t.answered = true
 		return nil
 	}
-	if isWebSocket(t.in) && strings.HasSuffix(split.Path, "/responses") {
+	if isWebSocket(t.in) {
 		// Codex falls back to HTTP at once on 426, within the same turn and
 		// without a word on its screen. A WebSocket bridge would begin here.
 		t.recogniseHeaders()
@@ -117,8 +117,25 @@ func (t *turn) unknownAgent(err error) *failure {
 	return f
 }
 
+// rawPath is the path as the client sent it, byte for byte.
+func rawPath(req *http.Request) string {
+	path, _, _ := strings.Cut(req.RequestURI, "?")
+	if strings.HasPrefix(path, "/") {
+		return path
+	}
+	return req.URL.EscapedPath() // the target was a whole URL
+}
+
 func isWebSocket(req *http.Request) bool {
-	return req.Method == http.MethodGet && strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
+	if req.Method != http.MethodGet {
+		return false
+	}
+	for protocol := range strings.SplitSeq(joined(req.Header["Upgrade"]), ",") {
+		if strings.EqualFold(strings.TrimSpace(protocol), "websocket") {
+			return true
+		}
+	}
+	return false
 }
 
 // read takes in the whole body, within the limit.
@@ -132,8 +149,8 @@ func (t *turn) read() *failure {
 		return refuse("body", "the request body ended before it was whole", "send the request again")
 	}
 	t.plain = t.body
-	if len(t.body) == 0 || len(codingsOf(t.in.Header)) == 0 {
-		return nil
+	if len(t.body) == 0 || len(codingsOf(t.in.Header)) == 0 || agents.BodyFormatOf(t.in.Method, t.split.Path) == outline.NoFormat {
+		return nil // nothing to decode, or nobody who would read it
 	}
 	plain, err := decode(t.body, t.in.Header, t.cfg.MaxBody)
 	switch {
@@ -142,7 +159,7 @@ func (t *turn) read() *failure {
 	case err != nil && agents.FormatOf(t.in.Method, t.split.Path) != outline.NoFormat:
 		return refuse("coding", "the request body cannot be read: "+err.Error(), "send it without Content-Encoding")
 	case err != nil:
-		return nil // nobody needs to read it: it goes as it came
+		return nil // a token count: it goes as it came
 	}
 	t.plain, t.coded = plain, true
 	return nil
@@ -189,6 +206,8 @@ func (t *turn) recognise() *failure {
 // refuse answers with agentop's own error.
 func (t *turn) refuse(f *failure) {
 	t.failure, t.status = f, f.status
+	// The path may be anybody's words, and begin with the secret segment.
+	t.r.Logger.Info("request refused", "id", t.id, "agent", t.rec.Agent, "status", f.status, "class", f.class, "headers", headerNames(t.in.Header))
 	t.decision.Server = ""
 	t.route().set(t.w.Header())
 	if t.in.Context().Err() != nil {

@@ -150,13 +150,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	defer api.Close()
 	defer w.hub.Close()
 
-	proxy := &http.Server{
-		Handler:           w.router,
-		ReadHeaderTimeout: 30 * time.Second,
-		IdleTimeout:       10 * time.Minute,
-		MaxHeaderBytes:    256 << 10,
-		ErrorLog:          slog.NewLogLogger(w.log.Handler(), slog.LevelDebug),
-	}
+	proxy := router.NewServer(w.router, slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func(l net.Listener) { failed <- proxy.Serve(l) }(l)
