@@ -211,8 +211,7 @@ func (t *turn) refuse(f *failure) {
 	t.decision.Server = ""
 	t.route().set(t.w.Header())
 	if t.in.Context().Err() != nil {
-		t.cut = "client"
-		return
+		t.cut = "client" // it may have closed its half only: it is told all the same
 	}
 	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
 }
