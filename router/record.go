@@ -28,6 +28,7 @@ func (t *turn) observe(res *http.Response, to *target) {
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return
 	}
+	res.Body = t.heed(res)
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.
