@@ -122,34 +122,32 @@ func (t *turn) heed(res *http.Response) io.ReadCloser {
 	if !mayRefuseModel(res.StatusCode) {
 		return res.Body
 	}
-	return &errorBody{ReadCloser: res.Body, whole: func(head []byte) { t.noteModel(asked, res.StatusCode, head) }}
+	return &errorBody{ReadCloser: res.Body, status: res.StatusCode, refused: func() { t.noteModel(asked, res.StatusCode) }}
 }
 
-// errorBody passes an error on and looks at its beginning when it has ended.
+// errorBody passes an error on and looks at its beginning. It tells of a
+// refusal before the bytes that say so are passed on, so that whoever has read
+// them finds it noted.
 type errorBody struct {
 	io.ReadCloser
-	head  []byte
-	whole func(head []byte)
+	status  int
+	head    []byte
+	refused func() // nil once told
 }
 
 func (b *errorBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.head = append(b.head, p[:min(n, headSize-len(b.head))]...)
+	if b.refused != nil {
+		b.head = append(b.head, p[:min(n, headSize-len(b.head))]...)
+		if refusesModel(b.status, bytes.TrimSpace(b.head)) {
+			b.refused()
+			b.refused, b.head = nil, nil
+		}
+	}
 	return n, err
 }
 
-func (b *errorBody) Close() error {
-	if b.whole != nil {
-		b.whole(b.head)
-		b.whole = nil
-	}
-	return b.ReadCloser.Close()
-}
-
-func (t *turn) noteModel(asked string, status int, head []byte) {
-	if !refusesModel(status, bytes.TrimSpace(head)) {
-		return
-	}
+func (t *turn) noteModel(asked string, status int) {
 	t.r.refusals.note(t.server.Name, RefusedModel{Asked: asked, Sent: t.sent, Status: status, At: t.r.Now()})
 	t.r.Logger.Warn("server refused a model; `agentop server test` shows the rename line that would help",
 		"server", t.server.Name, "asked", asked, "sent", t.sent, "status", status)

@@ -194,3 +194,27 @@ func fastAPINoPath(string, string) answer {
 func always(a answer) func(fakeserver.Format) answer {
 	return func(fakeserver.Format) answer { return a }
 }
+
+// Refused is an answer as the server itself gives it.
+type Refused struct {
+	Status int
+	Body   string
+}
+
+// Refusal is what the server answers to a request that is sent to it without a
+// proxy between.
+func (k *Kind) Refusal(s *Server, body string, f fakeserver.Format) Refused {
+	req, err := http.NewRequest(http.MethodPost, k.URL(s.Server)+"/v1/"+string(f), strings.NewReader(body))
+	if err != nil {
+		return Refused{Body: err.Error()}
+	}
+	req.Header.Set("Authorization", "Bearer "+Key)
+	req.Header.Set("X-Api-Key", Key)
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return Refused{Body: err.Error()}
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	return Refused{res.StatusCode, string(text)}
+}
