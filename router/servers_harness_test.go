@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,4 +227,13 @@ func writeFile(t *testing.T, name, content string, mode os.FileMode) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func parsed(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
