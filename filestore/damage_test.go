@@ -290,6 +290,9 @@ func TestNotAFile(t *testing.T) {
 				t.Errorf("State = %+v, want ErrNotRegular and one unsaved write", st)
 			}
 			wantGet(t, s, "k", "v", true)
+			if made, _ := filepath.Glob(path + "?*"); len(made) > 0 {
+				t.Errorf("made beside it: %q, want nothing", made)
+			}
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}

@@ -62,8 +62,11 @@ func atoi(s string) int {
 	return n
 }
 
-// listen notes what a writer tells until its pipe ends.
-func (h *history) listen(mu *sync.Mutex, pipe io.Reader) {
+// listen notes what a writer tells until its pipe ends, and closes first at
+// the first write that is acknowledged, or at the end.
+func (h *history) listen(mu *sync.Mutex, pipe io.Reader, first chan<- struct{}) {
+	told := sync.OnceFunc(func() { close(first) })
+	defer told()
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
 		f := strings.Fields(lines.Text())
 		if len(f) != 3 {
@@ -78,14 +81,16 @@ func (h *history) listen(mu *sync.Mutex, pipe io.Reader) {
 			h.written[f[1]] = max(h.written[f[1]], val)
 		} else {
 			h.acked[f[1]] = max(h.acked[f[1]], val)
+			told()
 		}
 		mu.Unlock()
 	}
 }
 
-// startWriter starts a writer whose telling goes to h. wait returns when it
-// is dead and all it told is noted.
-func startWriter(t *testing.T, h *history, mu *sync.Mutex, args ...string) (cmd *exec.Cmd, wait func()) {
+// startWriter starts a writer whose telling goes to h. first is closed when
+// it has a write acknowledged; wait returns when it is dead and all it told
+// is noted.
+func startWriter(t *testing.T, h *history, mu *sync.Mutex, args ...string) (cmd *exec.Cmd, first <-chan struct{}, wait func()) {
 	t.Helper()
 	cmd = child(t, nil, "writer", args...)
 	pipe, err := cmd.StdoutPipe()
@@ -95,12 +100,12 @@ func startWriter(t *testing.T, h *history, mu *sync.Mutex, args ...string) (cmd 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	heard := make(chan struct{})
+	heard, acked := make(chan struct{}), make(chan struct{})
 	go func() {
-		h.listen(mu, pipe)
+		h.listen(mu, pipe, acked)
 		close(heard)
 	}()
-	return cmd, func() {
+	return cmd, acked, func() {
 		<-heard
 		cmd.Wait()
 	}
@@ -116,8 +121,11 @@ func TestKilled(t *testing.T) {
 	var mu sync.Mutex
 	for round := range rounds {
 		before := len(h.acked)
-		cmd, wait := startWriter(t, h, &mu, path, "0", "1", "400")
-		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)
+		cmd, first, wait := startWriter(t, h, &mu, path, "0", "1", "400")
+		if round%4 > 0 { // one in four may die before it has written anything
+			<-first
+		}
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 		cmd.Process.Kill()
 		wait()
 		judgeFile(t, path, h)
@@ -163,7 +171,7 @@ func TestFourProcesses(t *testing.T) {
 	for me := range 4 {
 		wg.Go(func() {
 			for time.Now().Before(stop) {
-				cmd, wait := startWriter(t, h, &mu, path, strconv.Itoa(me), "4", "10000")
+				cmd, _, wait := startWriter(t, h, &mu, path, strconv.Itoa(me), "4", "10000")
 				time.Sleep(min(time.Until(stop), time.Duration(200+rand.IntN(1500))*time.Millisecond))
 				cmd.Process.Kill()
 				wait()

@@ -343,12 +343,12 @@ func TestModel(t *testing.T) {
 		end time.Time
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		clock := newFakeClock()
 		n++
 		url := filestore.FileURL(filepath.Join(dir, fmt.Sprint(n)))
 		reopen := func() filestore.Store {
 			s, err := filestore.Open(context.Background(), url, quiet, filestore.WithFS(noSync{filestore.OS()}),
-				filestore.WithClock(func() time.Time { return now }, nil))
+				filestore.WithClock(clock.now, nil))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -358,7 +358,7 @@ func TestModel(t *testing.T) {
 		defer func() { s.Close() }()
 		want := map[string]value{}
 		lapse := func() {
-			maps.DeleteFunc(want, func(_ string, v value) bool { return !v.end.IsZero() && !now.Before(v.end) })
+			maps.DeleteFunc(want, func(_ string, v value) bool { return !v.end.IsZero() && !clock.now().Before(v.end) })
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"set": func(rt *rapid.T) {
@@ -366,7 +366,7 @@ func TestModel(t *testing.T) {
 				s.Set(k, v, ttl)
 				want[k] = value{val: v}
 				if ttl > 0 {
-					want[k] = value{v, now.Add(ttl)}
+					want[k] = value{v, clock.now().Add(ttl)}
 				}
 			},
 			"delete": func(rt *rapid.T) {
@@ -378,7 +378,7 @@ func TestModel(t *testing.T) {
 				delete(want, k)
 			},
 			"time passes": func(rt *rapid.T) {
-				now = now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 300 * time.Hour}).Draw(rt, "by"))
+				clock.pass(rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 300 * time.Hour}).Draw(rt, "by"))
 				lapse()
 			},
 			"reopen": func(rt *rapid.T) {

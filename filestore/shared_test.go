@@ -210,10 +210,18 @@ func (c *fakeClock) jump(d time.Duration) {
 	c.wall = c.wall.Add(d)
 }
 
+func (c *fakeClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wall
+}
+
 func (c *fakeClock) option() filestore.Option {
-	return filestore.WithClock(
-		func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.wall },
-		func() time.Duration { c.mu.Lock(); defer c.mu.Unlock(); return c.steady })
+	return filestore.WithClock(c.now, func() time.Duration {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.steady
+	})
 }
 
 // TestTombstonesEnd wants a deletion remembered for its time and no longer,

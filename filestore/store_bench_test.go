@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -213,6 +214,32 @@ func BenchmarkSave(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkSavePaired does the two of BenchmarkSave in turn, so that what else
+// the machine does meets both alike, and reports the median of their ratios.
+func BenchmarkSavePaired(b *testing.B) {
+	s, path := openBench(b, 65536)
+	bytes, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	name := filepath.Join(filepath.Dir(path), "plain")
+	var ratios []float64
+	for b.Loop() {
+		began := time.Now()
+		if err := writePlainly(name, bytes); err != nil {
+			b.Fatal(err)
+		}
+		plain := time.Since(began)
+		began = time.Now()
+		if err := s.SetDurable(context.Background(), pinKey(7), pinValue(7), month); err != nil {
+			b.Fatal(err)
+		}
+		ratios = append(ratios, float64(time.Since(began))/float64(plain))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "store/plain")
 }
 
 func writePlainly(name string, bytes []byte) error {
