@@ -357,8 +357,8 @@ func commentsOnly(data []byte, v *hujson.Value, o *hujson.Object) string {
 	rest := data[end : v.EndOffset-1]
 	rest = bytes.TrimPrefix(rest, []byte(","))
 	before := bytes.TrimRight(m.Name.BeforeExtra, " \t\r\n")
-	if len(before) > 0 {
-		before = append(bytes.Clone(before), newline(data)...) // it may run to the end of its line
+	if lineComment(before) {
+		before = append(bytes.Clone(before), newline(data)...)
 	}
 	left := string(before) + string(after) + string(rest)
 	if strings.TrimSpace(left) == "" {
@@ -374,8 +374,8 @@ func cutJSON(data []byte, v *hujson.Value, i int) []byte {
 	from := m.Name.StartOffset - len(m.Name.BeforeExtra)
 	from += len(bytes.TrimRight(m.Name.BeforeExtra, " \t\r\n"))
 	end := m.Value.EndOffset
-	if from > m.Name.StartOffset-len(m.Name.BeforeExtra) && !endsLine(data[end:]) {
-		from = m.Name.StartOffset // the comment before it may need its line end
+	if lineComment(m.Name.BeforeExtra) && !endsLine(data[end:]) {
+		from = m.Name.StartOffset // the comment before it needs its line end
 	}
 	if i < len(o.Members)-1 || trailingComma(data, m, v, o) {
 		comma := end + len(m.Value.AfterExtra)
@@ -391,6 +391,23 @@ func cutJSON(data []byte, v *hujson.Value, i int) []byte {
 	prev := &o.Members[i-1]
 	comma := prev.Value.EndOffset + len(prev.Value.AfterExtra)
 	return splice(out, comma, comma+1, "")
+}
+
+// lineComment says whether the last comment runs to the end of its line.
+func lineComment(extra []byte) bool {
+	last := false
+	for len(extra) > 0 {
+		start := bytes.IndexByte(extra, '/')
+		if start < 0 || start+1 == len(extra) {
+			break
+		}
+		end := []byte("*/")
+		if last = extra[start+1] == '/'; last {
+			end = []byte("\n")
+		}
+		_, extra, _ = bytes.Cut(extra[start+2:], end)
+	}
+	return last
 }
 
 // endsLine says whether nothing but a comma follows on the line.

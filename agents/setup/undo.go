@@ -118,11 +118,11 @@ func (s *Setup) undo(agent string, f *file, dry bool) UndoneFile {
 			return done
 		}
 		done.Target = before.target
-		if !before.exists {
-			return done
-		}
 		if !dry {
 			sweep(before.target)
+		}
+		if !before.exists {
+			return done
 		}
 		u := s.undoOf(agent, f, before)
 		done.How, done.Back, done.Kept, done.Unknown = u.how, u.back, u.kept, u.unknown
@@ -175,7 +175,7 @@ func removeDirs(dirs []string) {
 // undoing is what becomes of a file.
 type undoing struct {
 	how     How
-	data    []byte
+	data    []byte // what the file is to hold; what it holds where nothing is to be undone
 	gone    bool // the file is to be removed
 	back    []string
 	kept    []string
@@ -214,7 +214,7 @@ func (f *file) keys() []string {
 
 // undoKeys undoes a file key by key.
 func (s *Setup) undoKeys(agent string, f *file, before content) undoing {
-	u := undoing{how: HowNothing}
+	u := undoing{how: HowNothing, data: before.data}
 	syn := syntaxes[f.Syntax]
 	if syn == nil {
 		u.err = fmt.Errorf("the record names the syntax %q, which this agentop does not know", f.Syntax)
