@@ -1,40 +1,26 @@
 package filestore_test
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"testing"
-
-	"agentop/filestore"
+	"time"
 )
 
+// TestReopen wants every form of value and a time to live to be there after
+// closing and opening again.
 func TestReopen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a", "pins.json")
-	ctx := context.Background()
-	s, err := filestore.Open(ctx, filestore.FileURL(path))
-	if err != nil {
-		t.Fatal(err)
+	path := newPath(t)
+	s := open(t, path)
+	setDurable(t, s, "json", `{"server":"glm"}`)
+	s.Set("binary", "a\"b\xff", time.Hour)
+	s.HSet("hash", map[string]string{"a": "1"})
+	mustClose(t, s)
+	s = open(t, path)
+	wantGet(t, s, "json", `{"server":"glm"}`, true)
+	wantGet(t, s, "binary", "a\"b\xff", true)
+	if got, err := s.HGetAll("hash"); len(got) != 1 || got["a"] != "1" || err != nil {
+		t.Errorf("HGetAll = %v, %v; want a: 1", got, err)
 	}
-	if err := s.SetDurable(ctx, "k", `{"server":"glm"}`, 0); err != nil {
-		t.Fatal(err)
+	if ttl, err := s.TTL("binary"); ttl <= 59*time.Minute || ttl > time.Hour || err != nil {
+		t.Errorf("TTL = %v, %v; want an hour, a little less", ttl, err)
 	}
-	s.Set("x", "a\"b\xff", 3600e9)
-	s.HSet("h", map[string]string{"a": "1"})
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, _ := os.ReadFile(path)
-	t.Logf("%s", b)
-	s, err = filestore.Open(ctx, filestore.FileURL(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(s.Get("k"))
-	t.Log(s.Get("x"))
-	t.Log(s.State())
-	s.Close()
 }
