@@ -20,9 +20,11 @@ type player struct {
 	fork func(handle, prompt string)
 }
 
-func TestClaudeCodeStaysOnItsServer(t *testing.T) { stays(t, claudePlayer) }
-func TestCodexStaysOnItsServer(t *testing.T)      { stays(t, codexPlayer) }
-func TestOpenCodeStaysOnItsServer(t *testing.T)   { stays(t, openCodePlayer) }
+func TestClaudeCodeStaysOnItsServer(t *testing.T) {
+	stays(t, func(t *testing.T, s *stage) player { return claudePlayer(t, s) })
+}
+func TestCodexStaysOnItsServer(t *testing.T)    { stays(t, codexPlayer) }
+func TestOpenCodeStaysOnItsServer(t *testing.T) { stays(t, openCodePlayer) }
 
 // stays plays the whole life of two conversations: opened on a, switch,
 // continued, another opened on b, kill -9, both continued, forked.
@@ -72,9 +74,9 @@ func stays(t *testing.T, newPlayer func(*testing.T, *stage) player) {
 	s.expectAll("continue with pins.json deleted", "a")
 }
 
-func claudePlayer(t *testing.T, s *stage) player {
+func claudePlayer(t *testing.T, s *stage, more ...string) player {
 	program, home, dir := claude.install(t), t.TempDir(), t.TempDir()
-	env := claudeEnv(s, home)
+	env := append(claudeEnv(s, home), more...)
 	ask := func(args ...string) string {
 		t.Helper()
 		out := s.client(dir, env, program, append(args, "--output-format", "json")...)
