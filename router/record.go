@@ -55,7 +55,7 @@ func (t *turn) began() {
 
 // end records the turn, however it ended.
 func (t *turn) end() {
-	if t.answered {
+	if t.answered || t.stranger {
 		t.scratch.release()
 		return
 	}

@@ -90,6 +90,7 @@ type Router struct {
 	seen       *seen
 	refusals   *refusals
 	buffers    *buffers
+	strangers  strangers
 
 	configMu   sync.Mutex
 	lastConfig *config.Config

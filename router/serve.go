@@ -1,16 +1,41 @@
 package router
 
 import (
+	"context"
 	"log"
+	"net"
 	"net/http"
+	"sync"
 	"time"
+
+	"agentop/router/peer"
 )
+
+// owners is opened once for the process, and before descriptors can run out.
+var owners = sync.OnceValue(func() Owners {
+	f, err := peer.Open()
+	if err != nil {
+		return nil
+	}
+	return f
+})
+
+// TellsOwners says whether this system tells which account a connection comes
+// from. Where it does not, `token` in the configuration keeps others out.
+func TellsOwners() bool { return owners() != nil }
 
 // NewServer makes the HTTP server that agents talk to. There is no limit on
 // how long a request or an answer takes: a model may think for an hour.
 func NewServer(h http.Handler, errors *log.Logger) *http.Server {
+	who := owners()
 	return &http.Server{
-		Handler:           h,
+		Handler: h,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return withVisitor(ctx, c, who)
+		},
+		// Else net/http answers `OPTIONS *` by itself, whoever asks.
+		DisableGeneralOptionsHandler: true,
+
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       10 * time.Minute,
 		MaxHeaderBytes:    256 << 10,

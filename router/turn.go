@@ -25,6 +25,7 @@ type turn struct {
 	id       string // request id: in agentop's own errors and in the log
 	started  time.Time
 	answered bool // agentop answered by itself, without an error
+	stranger bool // it is refused, and leaves no line in the request log
 
 	split   agents.Split
 	body    []byte // as it came
@@ -63,6 +64,7 @@ func (r *Router) begin(w http.ResponseWriter, req *http.Request) *turn {
 // guard refuses what does not come from a program of this user.
 func (t *turn) guard() *failure {
 	if reason := guard(t.in); reason != "" {
+		t.stranger = true
 		t.r.Meter.Refused("guard")
 		return fail(http.StatusForbidden, "guard", "refused: %s. agentop serves only programs of this user on this machine, through a loopback address", reason)
 	}
@@ -74,7 +76,8 @@ func (t *turn) address() *failure {
 	path := rawPath(t.in)
 	if t.cfg.Token != "" {
 		rest, ok := agents.CutToken(path, t.cfg.Token)
-		if !ok && !strings.HasPrefix(path, "/-/") {
+		if !ok && path != pathHealthy && path != pathReady {
+			t.stranger = true
 			t.r.Meter.Refused("token")
 			return refuse("token", "the base URL lacks the secret path segment that config.yaml asks for (`token`)",
 				"run `agentop agent enable` again")
@@ -207,7 +210,9 @@ func (t *turn) recognise() *failure {
 func (t *turn) refuse(f *failure) {
 	t.failure, t.status = f, f.status
 	// The path may be anybody's words, and begin with the secret segment.
-	t.r.Logger.Info("request refused", "id", t.id, "agent", t.rec.Agent, "status", f.status, "class", f.class, "headers", headerNames(t.in.Header))
+	if n, now := t.r.strangers.tell(t.stranger, t.started); now {
+		t.r.Logger.Info("request refused", "id", t.id, "agent", t.rec.Agent, "status", f.status, "class", f.class, "headers", headerNames(t.in.Header), "untold", n)
+	}
 	t.decision.Server = ""
 	t.route().set(t.w.Header())
 	if t.in.Context().Err() != nil {
