@@ -69,7 +69,9 @@ func FuzzLooseJSON(f *testing.F) {
 	for _, text := range []string{"{\"a\":1,//c\n}", "{//c\n\"a\":1//d\n}", "{\"a\":1/*c*/,/*d*/}", "{\"provider\":{//c\n}}", "{\"a\":1//c\n,}"} {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { fuzzEdit(t, looseJSON, data, []string{"provider", "x", "options", "baseURL"}) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzzEdit(t, looseJSON, data, []string{"provider", "x", "options", "baseURL"})
+	})
 }
 
 func FuzzTOML(f *testing.F) {

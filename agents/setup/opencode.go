@@ -92,8 +92,11 @@ func (s *Setup) planOpenCode(p *Plan) error {
 		s.moveProvider(p, id, all[id])
 	}
 	if len(p.wants) == 0 {
-		return fmt.Errorf("%w: OpenCode's files name no provider that speaks one of the three API formats; log in with it, add a provider, or name one with --provider (%s)",
-			ErrNothing, strings.Join(p.Left, "; "))
+		left := ""
+		if len(p.Left) > 0 {
+			left = " (" + strings.Join(p.Left, "; ") + ")"
+		}
+		return fmt.Errorf("%w: OpenCode's files name no provider that speaks one of the three API formats%s; log in with OpenCode, add a provider, or name one with --provider", ErrNothing, left)
 	}
 	for _, o := range s.World.openCodeOver(slices.Sorted(maps.Keys(all))) {
 		p.Warnings = append(p.Warnings, o.String())

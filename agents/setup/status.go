@@ -202,8 +202,9 @@ func (s *Setup) codexEnv() string { return s.World.codexDir() + "/.env" }
 func (s *Setup) ByHand(agent string) []string {
 	base := s.Proxy.Base() + "/" + agent
 	return []string{
-		"base URL for Anthropic's API:  " + base,
-		"base URL for OpenAI's API:     " + base + "/v1",
+		"let agentop know it:          agentop server use NAME --agent " + agent,
+		"base URL for Anthropic's API: " + base,
+		"base URL for OpenAI's API:    " + base + "/v1",
 		"as environment variables, where the agent reads them:",
 		"  export ANTHROPIC_BASE_URL=" + base,
 		"  export OPENAI_BASE_URL=" + base + "/v1",

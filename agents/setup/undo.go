@@ -176,7 +176,7 @@ func removeDirs(dirs []string) {
 type undoing struct {
 	how     How
 	data    []byte // what the file is to hold; what it holds where nothing is to be undone
-	gone    bool // the file is to be removed
+	gone    bool   // the file is to be removed
 	back    []string
 	kept    []string
 	unknown []string

@@ -13,12 +13,17 @@ func newAgent(a *App) *cobra.Command {
 	o := &agentListOptions{App: a}
 	c := &cobra.Command{
 		Use:   "agent",
-		Short: "Show where each coding agent's new conversations go",
+		Short: "Show where each coding agent's new conversations go; enable and disable agents",
 		Args:  noArgs,
 		RunE:  runner(o, (*agentListOptions).run, nil),
 	}
 	c.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
-	c.AddCommand(newAgentList(a, (*agentListOptions).run))
+	c.AddCommand(
+		newAgentList(a, (*agentListOptions).run),
+		newAgentEnable(a, (*agentEnableOptions).run),
+		newAgentDisable(a, (*agentDisableOptions).run),
+		newAgentStatus(a, (*agentStatusOptions).run),
+	)
 	return c
 }
 

@@ -34,6 +34,9 @@ type App struct {
 	// Examine asks a server what it can do where no proxy runs that could; nil
 	// leaves it unasked.
 	Examine func(context.Context, home.Home, *config.Server) control.Preflight
+	// Processes counts an agent's running processes; false where that is not
+	// known. nil knows nothing.
+	Processes func(agent string) (int, bool)
 	// Screen is the terminal UI; nil shows the status in its place.
 	Screen func(context.Context, home.Home) error
 }
@@ -43,6 +46,7 @@ type ProxyOptions struct {
 	Home    home.Home
 	Version string
 	Stderr  io.Writer
+	Worker  bool // serve for the supervisor that started this process
 }
 
 // DemoOptions is what the demonstration needs to know from the command line.
@@ -68,6 +72,7 @@ func newApp(b Build) *App {
 		Proxy:       runProxy,
 		Demo:        runDemo,
 		Examine:     examine(b.Version),
+		Processes:   countProcesses,
 		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, "") },
 	}
 	if a.OutTerminal {
