@@ -57,12 +57,12 @@ func (m *model) serverKey(name string) tea.Cmd {
 	return nil
 }
 
-// test asks a server what it can do, and shows the answer in its details.
+// test asks a server what it can do with one tiny request, and shows the answer in its details.
 func (m *model) test(server string) tea.Cmd {
 	s := &m.screen
 	s.Body, s.Scroll = view.BodyServer, 0
 	s.Tests[server] = view.Check{State: view.CheckAsked}
-	return m.call(func(ctx context.Context) tea.Msg { return testMsg{server, m.preflight(ctx, server, "")} })
+	return m.call(func(ctx context.Context) tea.Msg { return testMsg{server, checked(m.source.Test(ctx, server))} })
 }
 
 // removeKey handles the question before a server is removed.

@@ -20,8 +20,10 @@ type Source interface {
 	Requests(ctx context.Context, n int) ([]view.Request, error)
 	// Use sets the server of an agent's new conversations; "" is not routed.
 	Use(ctx context.Context, agent, server string) (view.Switch, error)
-	// Preflight asks a server what it can do for an agent, "" for all.
+	// Preflight asks a server what it can do for an agent.
 	Preflight(ctx context.Context, server, agent string) (view.Preflight, error)
+	// Test is Preflight for all agents, and one request of a single token.
+	Test(ctx context.Context, server string) (view.Preflight, error)
 	// MovePrice says what Move would cost.
 	MovePrice(ctx context.Context, key view.Key, server string) (view.MovePrice, error)
 	// Move pins a conversation to a server, or own, from its next turn on.

@@ -75,7 +75,7 @@ func (m *model) askServers() tea.Cmd {
 		name := m.screen.Status.Servers[i].Name
 		m.checks[name] = view.Check{State: view.CheckAsked}
 		cmds = append(cmds, m.call(func(ctx context.Context) tea.Msg {
-			return checkMsg{ask, name, m.preflight(ctx, name, agent)}
+			return checkMsg{ask, name, checked(m.source.Preflight(ctx, name, agent))}
 		}))
 	}
 	m.arrangeSwitch()
@@ -88,9 +88,8 @@ func (m *model) askServers() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// preflight asks a server; it runs in a command.
-func (m *model) preflight(ctx context.Context, server, agent string) view.Check {
-	result, err := m.source.Preflight(ctx, server, agent)
+// checked is what a server answered, as panes show it.
+func checked(result view.Preflight, err error) view.Check {
 	if err != nil {
 		return view.Check{State: view.CheckFailed, Error: sentence(err)}
 	}

@@ -161,11 +161,23 @@ type Preflight struct {
 	KeyOK    *bool // nil: could not be told
 	Models   []string
 	Formats  []string
-	Context  int64 // longest context told, tokens
-	FirstMS  int64
+	Context  int64  // longest context told, tokens
+	FirstMS  int64  // of a test: to the first byte of a tiny answer
+	Kind     string // the server's software where it can be told
+	Tried    string // of a test: the one request that it sent, in words
+	Names    []Name
 	Missing  []string // models that agents ask for and the server lacks
 	Rename   []Rename // lines that would help
 	Warnings []string // one line each; none blocks a switch
+}
+
+// Name is what becomes on a server of a model name that an agent asks for.
+type Name struct {
+	Agent  string
+	Asked  string
+	Sent   string
+	Served bool // as far as the server has a list
+	Seen   bool // it was asked for here, and is not only usual
 }
 
 // MovePrice is what moving a conversation would cost.

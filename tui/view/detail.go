@@ -111,7 +111,7 @@ func (s *Screen) contextWords(row *Session) string {
 	if row.Context == 0 {
 		return ""
 	}
-	text := tokens(row.Context)
+	text := count(row.Context) + " tokens"
 	if row.ContextMax > 0 {
 		text += " of " + count(row.ContextMax) + " (" + share(row.Context, row.ContextMax) + ") " +
 			s.Theme.bar(row.Context, row.ContextMax, 12)
@@ -186,10 +186,31 @@ func (s *Screen) preview(w, h int, now time.Time) []string {
 	return fillTo(lines, w, h)
 }
 
+// serverLine is one sentence on the chosen server.
+func (s *Screen) serverLine() string {
+	v := s.ChosenServer()
+	if v == nil {
+		return "own: each agent's own upstream, where it would go without agentop"
+	}
+	text := v.Name + ": " + healthWord(v)
+	if agents := s.agentsOn(v.Name); len(agents) > 0 {
+		text += ", takes new conversations of " + strings.Join(agents, ", ")
+	} else {
+		text += ", takes no new conversations"
+	}
+	if v.Health.Error != "" {
+		text += "; " + v.Health.Error
+	}
+	return text
+}
+
 // whyLine is one sentence: where the chosen conversation is and why.
 func (s *Screen) whyLine() string {
 	row := s.Chosen()
-	if row == nil || s.Focus != PaneSessions {
+	if s.Focus == PaneServers {
+		return s.serverLine()
+	}
+	if row == nil {
 		return ""
 	}
 	text := "on " + row.Server + ": " + dash(row.Why)

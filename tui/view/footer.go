@@ -43,6 +43,9 @@ func (s *Screen) whyLines(w, h int) []string {
 	}
 	var lines []string
 	for i, part := range wrap(text, w-3) {
+		if text == "" {
+			break
+		}
 		if i == most {
 			// What does not fit is one key away, and said to be.
 			lines[most-1] = s.Theme.line(w).put(accent, "  ").

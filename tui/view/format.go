@@ -62,21 +62,17 @@ func count(n int64) string {
 	return strconv.FormatInt(n/1_000_000_000, 10) + "G"
 }
 
-// tokens is count for text, where none is said to be unknown.
-func tokens(n int64) string {
-	if n == 0 {
-		return "an unknown number of tokens"
-	}
-	return count(n) + " tokens"
-}
-
 // share is part of whole in percent, "" when the whole is not known.
 func share(part, whole int64) string {
 	if whole <= 0 {
 		return ""
 	}
-	return strconv.FormatInt(min(max(part, 0)*100/whole, 999), 10) + "%"
+	return strconv.Itoa(int(min(fraction(part, whole)*100+1e-9, 999))) + "%"
 }
+
+// fraction is part of whole, not below 0; in floating point, since a product
+// of numbers from outside could overflow.
+func fraction(part, whole int64) float64 { return float64(max(part, 0)) / float64(whole) }
 
 // millis is a time in milliseconds with two digits that matter: 90ms, 0.41s,
 // 9.9s, 3m.
@@ -115,6 +111,6 @@ func (t *Theme) bar(part, whole int64, w int) string {
 	if whole <= 0 || w <= 0 {
 		return ""
 	}
-	n := int(min(max(part, 0)*int64(w)/whole, int64(w)))
+	n := int(min(fraction(part, whole), 1) * float64(w))
 	return strings.Repeat(t.glyph.full, n) + strings.Repeat(t.glyph.empty, w-n)
 }

@@ -62,17 +62,24 @@ func (s *Screen) proxyLine(w int, now time.Time) string {
 	parts := []part{{strong, "agentop", 90}, {look, mark + " " + word, 100}}
 	if s.Link.State == LinkUp || !s.Link.AsOf.IsZero() {
 		parts = append(parts, part{normal, s.address(), 80})
-		save, saveLook := s.saveState()
-		parts = append(parts, part{saveLook, save, 95},
-			part{normal, plural(s.Status.Running, "running conversation"), 40},
-			part{normal, plural(s.Status.Streams, "stream"), 39})
 		if s.Link.State == LinkUp {
-			parts = append(parts, part{faint, s.Status.Version, 10}, part{faint, "up " + ago(s.Status.Started, now), 20})
+			save, saveLook := s.saveState()
+			parts = append(parts, part{saveLook, save, 95}, part{normal, s.loadWords(), 40})
+			parts = append(parts, part{faint, s.Status.Version, 10}, part{faint, prefixed("up ", ago(s.Status.Started, now)), 20})
 		} else {
 			parts = append(parts, part{caution, "as of " + clock(s.Link.AsOf, now), 98})
 		}
 	}
 	return t.line(w).gap(1).fit(2, parts).String()
+}
+
+// loadWords is how much runs, in a few words.
+func (s *Screen) loadWords() string {
+	text := itoa(s.Status.Running) + " running"
+	if s.Status.Streams > 0 {
+		text += ", " + itoa(s.Status.Streams) + " streaming"
+	}
+	return text
 }
 
 // linkWords is the mark, look and words of the link's state.

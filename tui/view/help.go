@@ -1,6 +1,9 @@
 package view
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // help lists every key, and what the words on the screen mean.
 func (s *Screen) help(w int) []string {
@@ -26,7 +29,7 @@ func (s *Screen) help(w int) []string {
 			{"tab", "to the servers and back"},
 		}},
 		{"servers", [][2]string{
-			{"enter", "details"}, {"t", "test: ask the server what it can do"},
+			{"enter", "details"}, {"t", "test: ask what it can do, with one request of a single token"},
 			{"n", "add one: shows the command"}, {"x", "remove, after a question"},
 		}},
 	} {
@@ -68,7 +71,7 @@ func (s *Screen) proxyDetail(w int, now time.Time) []string {
 	f.add("home", normal, st.Home)
 	f.add("config", normal, st.ConfigFile)
 	save, saveLook := s.saveState()
-	f.add("pins", saveLook, itoa(st.Store.Pins)+", "+save)
+	f.add("pins", saveLook, itoa(st.Store.Pins)+" ("+strings.TrimPrefix(save, "pins ")+")")
 	loaded := "still being read"
 	if st.Log.Loaded {
 		loaded = "read"

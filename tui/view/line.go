@@ -49,7 +49,7 @@ func (l *line) cell(s style, text string, w int, fill bool) *line {
 	if w <= 0 {
 		return l
 	}
-	text = l.theme.cut(l.theme.clean(text), w)
+	text = l.theme.cut(l.theme.clean(head(text, (w+1)*perCell)), w)
 	n := width(text)
 	l.span(s, text)
 	l.used += n
@@ -97,7 +97,7 @@ func (t *Theme) rule(w int, title, note string, focused bool) string {
 	}
 	l.put(faint, t.glyph.rule+" ").put(s, title).gap(1)
 	if note != "" {
-		l.put(faint, note).gap(1)
+		l.gap(1).put(faint, note).gap(1)
 	}
 	if left := w - l.used; left > 0 {
 		l.put(faint, strings.Repeat(t.glyph.rule, left))

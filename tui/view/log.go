@@ -31,7 +31,7 @@ func logColumnsFor(w int, one bool) logColumns {
 		if column != nil {
 			*column = 0
 		}
-		if w-c.sum() >= 12 {
+		if w-c.sum() >= 22 {
 			break
 		}
 	}

@@ -78,6 +78,11 @@ func (s *Screen) switchPane(w, h int) []string {
 	}
 	lines = append(lines, l.String(), s.inputLine("filter", Input{p.Filter, true}, w))
 	tail := s.switchTail(w)
+	// A few places stay in sight; what is said of them ends with what happens.
+	if most := max(h-len(lines)-min(len(p.Items), 3), 2); len(tail) > most {
+		tail = tail[len(tail)-most:]
+		tail[0] = t.line(w).gap(1).put(faint, t.glyph.ellipsis+" more on a taller screen").String()
+	}
 	room := max(h-len(lines)-len(tail), 1)
 	first := Window(0, p.Cursor, len(p.Items), room)
 	name := 6
@@ -90,9 +95,6 @@ func (s *Screen) switchPane(w, h int) []string {
 	}
 	if len(p.Items) == 0 {
 		lines = append(lines, t.line(w).gap(2).put(faint, "no server matches").String())
-	}
-	if over := len(lines) + len(tail) - h; over > 0 && over < len(tail) {
-		tail = tail[over:] // the sentence at the end says what happens
 	}
 	return fillTo(append(lines, tail...), w, h)
 }
@@ -108,9 +110,9 @@ func (s *Screen) choiceRow(i, name, w int) string {
 	}
 	now := ""
 	if item.Name == p.Before {
-		now = "now "
+		now = "now"
 	}
-	l.put(accent, mark).col(strong, item.Name, name).gap(1).put(accent, now)
+	l.put(accent, mark).col(strong, item.Name, name).gap(1).col(accent, now, 3).gap(1)
 	if item.Note != "" {
 		return l.put(faint, item.Note).String()
 	}
@@ -171,6 +173,11 @@ func checkWords(c Check) (string, style) {
 	default:
 		parts, look = append(parts, "key refused"), bad
 	}
+	if n := len(r.Missing); n > 0 {
+		parts, look = append(parts, plural(n, "model")+" missing"), max(look, caution)
+	} else if n := len(r.Warnings); n > 0 {
+		parts, look = append(parts, plural(n, "warning")), max(look, caution)
+	}
 	if n := len(r.Models); n > 0 {
 		parts = append(parts, plural(n, "model"))
 	}
@@ -179,11 +186,6 @@ func checkWords(c Check) (string, style) {
 	}
 	if r.Context > 0 {
 		parts = append(parts, count(r.Context)+" context")
-	}
-	if n := len(r.Missing); n > 0 {
-		parts, look = append(parts, plural(n, "model")+" missing"), max(look, caution)
-	} else if n := len(r.Warnings); n > 0 {
-		parts, look = append(parts, plural(n, "warning")), max(look, caution)
 	}
 	return strings.Join(parts, ", "), look
 }
@@ -288,9 +290,7 @@ func (s *Screen) moveTail(w int) []string {
 	case p.Price == nil:
 		f.text(faint, "asking what it costs ...")
 	default:
-		for _, text := range PriceLines(p.Price) {
-			f.text(caution, "! "+text)
-		}
+		f.price(p.Price)
 	}
 	if p.Armed {
 		f.gap()
@@ -302,26 +302,28 @@ func (s *Screen) moveTail(w int) []string {
 	return f.lines
 }
 
-// PriceLines says what a move costs, one line each.
-func PriceLines(p *MovePrice) []string {
-	lines := []string{tokens(p.Tokens) + " are read again without cache"}
+// price says what a move costs, one line each.
+func (f *facts) price(p *MovePrice) {
 	if p.Tokens == 0 {
-		lines[0] = "its whole context is read again without cache; how long it is is not known"
+		f.text(caution, "! its whole context is read again without cache; how long it is is not known")
+	} else {
+		f.text(caution, "! "+count(p.Tokens)+" tokens are read again without cache")
 	}
 	if p.Signed {
-		lines = append(lines, "it holds signed thinking or encrypted reasoning, which "+p.To+" will refuse")
+		f.text(bad, "! it holds signed thinking or encrypted reasoning, which "+p.To+" will refuse")
 	}
-	if p.ContextMax > 0 {
-		verdict := "it fits"
-		if p.Tokens > p.ContextMax {
-			verdict = "it does not fit"
-		}
-		lines = append(lines, p.To+" takes "+tokens(p.ContextMax)+": "+verdict)
+	switch {
+	case p.ContextMax > 0 && p.Tokens > p.ContextMax:
+		f.text(bad, "! "+p.To+" takes "+count(p.ContextMax)+" tokens: it does not fit")
+	case p.ContextMax > 0:
+		f.text(normal, "  "+p.To+" takes "+count(p.ContextMax)+" tokens: it fits")
 	}
 	if p.MissingModel != "" {
-		lines = append(lines, p.To+" does not serve "+p.MissingModel)
+		f.text(bad, "! "+p.To+" does not serve "+p.MissingModel)
 	}
-	return append(lines, p.Warnings...)
+	for _, text := range p.Warnings {
+		f.text(caution, "! "+text)
+	}
 }
 
 // removeText is the question before a server is removed.

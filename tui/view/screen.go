@@ -159,7 +159,7 @@ func (s *Screen) frame(w, h int, now time.Time) frame {
 	if f.wide {
 		f.left = 30
 		if w >= 160 {
-			f.left = 38
+			f.left = 42
 		}
 		f.bodyWidth = w - f.left - 1
 	}
@@ -267,7 +267,7 @@ func (s *Screen) divide(f frame) parts {
 	}
 	p.list -= p.servers
 	if p.list >= 20 && f.bodyWidth >= 70 {
-		p.preview = min(max(p.list/3, 9), 14)
+		p.preview = min(max(p.list*2/5, 9), 15)
 		p.list -= p.preview
 	}
 	return p

@@ -222,7 +222,7 @@ func (s *Screen) loadLine(load Load, firstMS int64, w int) string {
 	l.put(normal, itoa(load.Running)+" running").gap(1)
 	if load.Streams > 0 {
 		l.put(good, s.Theme.glyph.stream+" "+itoa(load.Streams)).gap(1)
-		if w > 34 {
+		if w > 40 {
 			l.put(good, "streaming")
 		}
 	}
@@ -278,7 +278,7 @@ func (s *Screen) serverDetail(w int, now time.Time) []string {
 	f.gap()
 	check, asked := s.Tests[v.Name]
 	if !asked {
-		f.add("test", faint, "t asks the server what it can do")
+		f.add("test", faint, "t asks the server what it can do, with one request of a single token")
 		return f.lines
 	}
 	words, look := checkWords(check)
@@ -286,10 +286,27 @@ func (s *Screen) serverDetail(w int, now time.Time) []string {
 	for _, text := range checkAdvice(check) {
 		f.add("", caution, "! "+text)
 	}
-	if check.Result != nil {
-		f.add("models", normal, strings.Join(check.Result.Models, ", "))
+	if r := check.Result; r != nil {
+		f.add("tried", normal, r.Tried)
+		f.add("software", normal, r.Kind)
+		for i := range r.Names {
+			f.add("name", normal, s.nameWords(&r.Names[i]))
+		}
+		f.add("models", normal, strings.Join(r.Models, ", "))
 	}
 	return f.lines
+}
+
+// nameWords is what becomes of a model name on a server.
+func (s *Screen) nameWords(n *Name) string {
+	text := n.Agent + " asks for " + n.Asked
+	if n.Sent != n.Asked {
+		text += " " + s.Theme.glyph.arrow + " " + n.Sent
+	}
+	if !n.Served {
+		text += ", which it does not list"
+	}
+	return text
 }
 
 func asOf(t, now time.Time) string {

@@ -14,11 +14,12 @@ type columns struct {
 // Widths that a column has where it is shown.
 const (
 	turnWidth      = 4
-	contextWidth   = 5 // 81k
+	contextWidth   = 7 // 81k, under its name
 	contextBoth    = 9 // 81k 41%
 	cacheWidth     = 5
 	stateWidth     = 11
 	leastTitle     = 14
+	leastNarrow    = 10 // title on a screen narrower than 60
 	leastRoomyPane = 100
 )
 
@@ -28,12 +29,12 @@ func (s *Screen) sessionColumns(w int) columns {
 	c := columns{turn: turnWidth, context: contextWidth, cache: cacheWidth, state: stateWidth}
 	for _, row := range s.Rows {
 		c.agent = max(c.agent, shortWidth(row.Agent))
-		c.server = max(c.server, shortWidth(row.Server)+1) // and the mark of one astray
+		c.server = max(c.server, shortWidth(placeName(row, w))+1) // and the mark of one astray
 		c.model = max(c.model, shortWidth(model(row)))
 	}
 	c.agent = min(max(c.agent, len("agent")), 12)
 	c.server = min(max(c.server, len("server")), max(w/7, 7))
-	c.model = min(max(c.model, len("model")), max(w/6, 8))
+	c.model = min(max(c.model, len("model")), max(w/8, 8))
 	if w >= leastRoomyPane {
 		c.context = contextBoth
 	}
@@ -41,12 +42,16 @@ func (s *Screen) sessionColumns(w int) columns {
 		c.agent = min(c.agent, 6)
 		c.state = 9
 	}
+	least := leastTitle
+	if w < 60 {
+		least = leastNarrow
+	}
 	for _, column := range []*int{nil, &c.cache, &c.turn, &c.model, &c.context, &c.agent} {
 		if column != nil {
 			*column = 0
 		}
 		c.title = w - 3 - c.sum()
-		if c.title >= leastTitle {
+		if c.title >= least {
 			break
 		}
 	}
@@ -136,6 +141,13 @@ func (s *Screen) sessionPane(w, h int, now time.Time) []string {
 // sessionNote is what stands beside the pane's title.
 func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	var notes []string
+	if w < 60 {
+		notes = append(notes, itoa(len(s.Rows))+" shown")
+		if c.folded() != "" {
+			notes = append(notes, "enter: more")
+		}
+		return strings.Join(notes, ", ")
+	}
 	switch {
 	case s.Filter.Text != "":
 		notes = append(notes, itoa(len(s.Rows))+" of "+itoa(s.Known)+" match")
@@ -146,15 +158,13 @@ func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	default:
 		notes = append(notes, itoa(len(s.Rows))+" running")
 	}
-	if len(s.Rows) > room && w >= 60 {
+	if len(s.Rows) > room {
 		notes = append(notes, itoa(first+1)+"-"+itoa(min(first+room, len(s.Rows))))
 	}
-	if w >= 60 {
-		for i := first; i < min(first+room, len(s.Rows)); i++ {
-			if s.astray(s.Rows[i]) {
-				notes = append(notes, "* not where new ones go")
-				break
-			}
+	for i := first; i < min(first+room, len(s.Rows)); i++ {
+		if s.astray(s.Rows[i]) {
+			notes = append(notes, "* not where new ones go")
+			break
 		}
 	}
 	if folded := c.folded(); folded != "" {
@@ -236,16 +246,26 @@ func (s *Screen) sessionRow(row *Session, chosen bool, c *columns, w int, now ti
 // placeCell is the server of a conversation; a star says that its agent's new
 // ones go elsewhere.
 func (s *Screen) placeCell(l *line, row *Session, w int) {
-	name, look, mark := row.Server, normal, ""
+	name, look, mark := placeName(row, l.max), normal, ""
 	if s.astray(row) {
 		look, mark = accent, "*"
 	}
 	if s.server(row.Server) == nil && row.Server != Own {
-		look = bad
+		look, mark = bad, "!"
 	}
 	room := w - len(mark)
 	name = s.Theme.cut(s.Theme.clean(name), room)
 	l.put(look, name).put(look, mark).gap(w - width(name) - len(mark)).gap(1)
+}
+
+// placeName is where a conversation is; of a pool, the member too where the
+// pane is wide.
+func placeName(row *Session, w int) string {
+	if w >= leastRoomyPane {
+		return row.Server
+	}
+	name, _, _ := strings.Cut(row.Server, "/")
+	return name
 }
 
 // untitled stands for a title that is not known.
@@ -276,6 +296,8 @@ func (s *Screen) state(row *Session, w int, now time.Time) (string, style) {
 	g := &s.Theme.glyph
 	idle := ago(row.LastTurn, now)
 	switch {
+	case row.Streams > 0 && s.Link.State != LinkUp:
+		return "unknown", caution // it was streaming when the proxy was last heard of
 	case row.Streams > 0 && w < stateWidth:
 		return "streaming", good
 	case row.Streams > 0:

@@ -15,18 +15,30 @@ const (
 	asciiEllipsis = "~"
 )
 
-// longest is how many bytes of a text are looked at: enough for any screen,
-// and a bound on the work that a hostile title makes.
-const longest = 8 << 10
+// longest is how many bytes of a text are shown at most, and a bound on the
+// work that a hostile title makes; perCell is the bound for a narrow column.
+const (
+	longest = 2 << 10
+	perCell = 64
+)
+
+// head is at most n bytes of s, with an ellipsis if that is not all.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + ellipsis
+}
 
 // clean makes text from outside safe to draw on one line and equal in width on
 // all terminals: what acts on a terminal becomes a visible stand-in, and of a
 // joined emoji (which terminals draw in different widths) the first is kept.
 // It gives the ASCII fallback where glyphs beyond ASCII cannot be trusted.
 func (t *Theme) clean(s string) string {
-	if len(s) > longest {
-		s = s[:longest] + ellipsis
-	}
+	s = head(s, longest)
 	if printable(s) {
 		return s
 	}
