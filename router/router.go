@@ -119,6 +119,7 @@ const awaitOpening = 2 * time.Second
 func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	t := r.begin(w, req)
 	defer t.end()
+	defer t.caught()
 	steps := []func() *failure{
 		t.guard,     // is it this user, from this machine, through our name?
 		t.address,   // which agent's base URL; agentop's own paths end here
