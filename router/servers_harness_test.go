@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,6 +60,8 @@ type rig struct {
 	router *Router
 	url    string
 
+	later atomic.Int64 // how far the router's clock is ahead, in nanoseconds
+
 	mu  sync.Mutex
 	cfg *config.Config
 }
@@ -87,7 +90,8 @@ func (r *rig) restart() {
 	}
 	r.router = New(Parts{
 		Config: r.config, Pins: r.pins, Recorder: logRecorder{log}, Credentials: resolved{r.keys}, Meter: r.meter,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now,
+		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Now:     func() time.Time { return time.Now().Add(time.Duration(r.later.Load())) },
 		Publish: func(control.Event) {}, Metrics: http.NotFoundHandler(),
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

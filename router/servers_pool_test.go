@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,9 +181,10 @@ func TestPoolRefusedMember(t *testing.T) {
 // TestPoolBrokenMember holds that after any other failure the request is not
 // sent again, and that the conversation's next one moves.
 func TestPoolBrokenMember(t *testing.T) {
-	broken := true
+	var broken atomic.Bool
+	broken.Store(true)
 	p := newPoolRig(t, 2, "2", func(member int, _ *fakeserver.Record) fakeserver.Behaviour {
-		if member == 0 && broken {
+		if member == 0 && broken.Load() {
 			return fakeserver.Behaviour{Raw: func(c net.Conn, _ *fakeserver.Record) { _ = c.Close() }}
 		}
 		return fakeserver.Behaviour{}
@@ -197,7 +199,7 @@ func TestPoolBrokenMember(t *testing.T) {
 	if got := p.turn("s1"); got != p.place(1) {
 		t.Errorf("the next turn went to %s, want %s", got, p.place(1))
 	}
-	broken = false
+	broken.Store(false)
 	if got := p.turn("s1"); got != p.place(1) {
 		t.Errorf("it went back to %s at once", got)
 	}
@@ -214,8 +216,7 @@ func TestPinWritesAreFew(t *testing.T) {
 			t.Errorf("%d pin writes for %q after 20 turns, want %d", got, reason, want)
 		}
 	}
-	day := time.Now().Add(25 * time.Hour)
-	p.router.Now = func() time.Time { return day }
+	p.later.Store(int64(25 * time.Hour))
 	p.turn("s1")
 	p.turn("s1")
 	if got := p.meter.count("renew"); got != 1 {
