@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,8 +108,13 @@ func (a *App) adopt(dir home.Home, p *setup.Plan) error {
 		a.warn(fmt.Sprintf("config.yaml says `upstream: none` for %s, so the address that it used is not taken over", p.Agent))
 		return nil
 	}
+	upstreams := p.Upstreams
+	if one := c.Agents[p.Agent].Upstream[""]; one != "" && upstreams[0].Provider != "" {
+		a.warn(fmt.Sprintf("config.yaml has one upstream for all providers of %s; it is written for each of them", p.Agent))
+		upstreams = forEach(p, one)
+	}
 	return editConfig(dir, func(data []byte) ([]byte, error) {
-		for _, u := range p.Upstreams {
+		for _, u := range upstreams {
 			next, err := config.SetUpstream(data, p.Agent, u.Provider, u.Address)
 			if err != nil {
 				return nil, fmt.Errorf("take over %s's own upstream: %w", p.Agent, err)
@@ -117,6 +123,18 @@ func (a *App) adopt(dir home.Home, p *setup.Plan) error {
 		}
 		return data, nil
 	})
+}
+
+// forEach takes apart the one upstream that config.yaml has for all providers
+// of an agent: those that had an address of their own keep that.
+func forEach(p *setup.Plan, one string) []setup.Upstream {
+	all := []setup.Upstream{{}} // clears the one
+	for _, id := range p.Moved {
+		if !slices.ContainsFunc(p.Upstreams, func(u setup.Upstream) bool { return u.Provider == id }) {
+			all = append(all, setup.Upstream{Provider: id, Address: one})
+		}
+	}
+	return append(all, p.Upstreams...)
 }
 
 // byHand says how an agent is pointed at agentop that agentop cannot edit.
