@@ -21,17 +21,21 @@ var errTooLarge = errors.New("body over the limit")
 
 // readBody reads the whole request body, at most limit bytes. The body is
 // read before anything is sent: Go's server and transport break a stream when
-// an upstream answers before the body has been read to its end.
-func readBody(req *http.Request, limit int64) ([]byte, error) {
+// an upstream answers before the body has been read to its end. The upload is
+// the body's memory; it must be released.
+func readBody(req *http.Request, limit int64) ([]byte, *upload, error) {
+	up := &upload{}
 	if req.ContentLength > limit {
-		return nil, errTooLarge
+		return nil, up, errTooLarge
 	}
 	if n := req.ContentLength; n >= 0 {
-		body := make([]byte, n)
+		var body []byte
+		body, up.memory = takeMemory(int(n))
 		_, err := io.ReadFull(req.Body, body)
-		return body, err
+		return body, up, err
 	}
-	return collect(req.Body, limit)
+	body, err := collect(req.Body, limit)
+	return body, up, err
 }
 
 // The blocks that collect reads into.

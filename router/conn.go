@@ -82,7 +82,7 @@ func (p pool) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if body != nil {
 			req = req.WithContext(req.Context()) // a copy: the caller's is not ours to change
-			req.Body = &once{rest: rest}
+			req.Body = body.from.reader(rest)
 		}
 	}
 }

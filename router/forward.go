@@ -146,20 +146,20 @@ func (t *turn) rewrite(pr *httputil.ProxyRequest, to *target) {
 	if !sameBytes(body, t.body) && t.coded {
 		out.Header.Del("Content-Encoding")
 	}
-	setBody(out, body)
+	setBody(out, t.upload.reader(body))
 }
 
 // setBody gives out a body that net/http will not send a second time by itself.
-func setBody(out *http.Request, body []byte) {
-	out.Body = &once{rest: body}
-	out.ContentLength = int64(len(body))
+func setBody(out *http.Request, body *once) {
+	out.Body = body
+	out.ContentLength = int64(len(body.rest))
 	out.TransferEncoding, out.Trailer = nil, nil
 	switch out.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 	default:
 		return
 	}
-	if len(body) > 0 {
+	if len(body.rest) > 0 {
 		return
 	}
 	// An empty body of these methods would go out in chunks, unless it is
@@ -234,7 +234,10 @@ type poolCarrier struct {
 
 func (c poolCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, _ := req.Body.(*once)
-	bytes := body.rest
+	var rest []byte
+	if body != nil {
+		rest = body.rest
+	}
 	for tried := 0; ; tried++ {
 		res, err := c.to.pool.RoundTrip(req)
 		if err == nil || !refused(err) || tried+1 >= len(c.t.server.Pool) || req.Context().Err() != nil {
@@ -245,7 +248,10 @@ func (c poolCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, err
 		}
 		req = req.Clone(req.Context())
-		req.URL, req.Body = c.to.url, &once{rest: bytes}
+		req.URL = c.to.url
+		if body != nil {
+			req.Body = body.from.reader(rest)
+		}
 	}
 }
 

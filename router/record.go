@@ -33,6 +33,9 @@ func (t *turn) observe(res *http.Response, to *target) {
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.
 	t.body, t.plain = nil, nil
+	if t.upload.sent() {
+		t.upload.release()
+	}
 }
 
 // began counts the request as a stream of its conversation.
@@ -55,6 +58,9 @@ func (t *turn) began() {
 
 // end records the turn, however it ended.
 func (t *turn) end() {
+	if t.upload != nil {
+		defer t.upload.release()
+	}
 	if t.answered || t.stranger {
 		t.scratch.release()
 		return

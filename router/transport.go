@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -202,21 +201,3 @@ func rootsWith(file string) (*x509.CertPool, error) {
 	}
 	return roots, nil
 }
-
-// once is a request body that is in memory. It has no GetBody, and even an
-// empty one is not http.NoBody: so net/http never takes the request for one
-// that it may send again by itself. It lets go of the bytes when they have
-// been read, for an answer may stream for an hour after that.
-type once struct{ rest []byte }
-
-func (o *once) Read(p []byte) (int, error) {
-	if len(o.rest) == 0 {
-		o.rest = nil
-		return 0, io.EOF
-	}
-	n := copy(p, o.rest)
-	o.rest = o.rest[n:]
-	return n, nil
-}
-
-func (o *once) Close() error { return nil }

@@ -28,8 +28,9 @@ type turn struct {
 	stranger bool // it is refused, and leaves no line in the request log
 
 	split   agents.Split
-	body    []byte // as it came
-	plain   []byte // without content codings; body itself when it has none
+	body    []byte  // as it came
+	upload  *upload // its memory
+	plain   []byte  // without content codings; body itself when it has none
 	coded   bool
 	scratch *scratch // outline and keys; given back at the end
 	rec     agents.Recognition
@@ -144,7 +145,7 @@ func isWebSocket(req *http.Request) bool {
 // read takes in the whole body, within the limit.
 func (t *turn) read() *failure {
 	var err error
-	if t.body, err = readBody(t.in, t.cfg.MaxBody); err != nil {
+	if t.body, t.upload, err = readBody(t.in, t.cfg.MaxBody); err != nil {
 		if errors.Is(err, errTooLarge) {
 			return t.tooLarge("as sent")
 		}

@@ -1,0 +1,102 @@
+package router
+
+import (
+	"errors"
+	"io"
+	"math/bits"
+	"sync"
+)
+
+// upload is the memory of one request's body. It is used again for another
+// request, and so it is let go of only under the lock that every reader holds:
+// net/http may go on reading a body after the answer has come.
+type upload struct {
+	mu     sync.Mutex
+	memory []byte // to be used again; nil where it is not worth it
+	latest *once  // of those that read it: an attempt that came to nothing leaves one
+	gone   bool
+}
+
+// reader returns a body of p, which is in u's memory or made of it.
+func (u *upload) reader(p []byte) *once {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.latest = &once{from: u, rest: p}
+	return u.latest
+}
+
+// sent reports whether the latest reader has read it all.
+func (u *upload) sent() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.latest != nil && len(u.latest.rest) == 0
+}
+
+// errGone is what a reader gets that comes after the request has ended.
+var errGone = errors.New("request has ended")
+
+// release gives the memory back. No reader sees a byte of it afterwards.
+func (u *upload) release() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.gone {
+		u.gone = true
+		putMemory(u.memory)
+		u.memory = nil
+	}
+}
+
+// once is a request body that is in memory. It has no GetBody, and even an
+// empty one is not http.NoBody: so net/http never takes the request for one
+// that it may send again by itself.
+type once struct {
+	from *upload
+	rest []byte // under from's lock once the request is being sent
+}
+
+// Read implements io.Reader.
+func (o *once) Read(p []byte) (int, error) {
+	o.from.mu.Lock()
+	defer o.from.mu.Unlock()
+	switch {
+	case len(o.rest) == 0: // also when gone: net/http looks once more for the end
+		return 0, io.EOF
+	case o.from.gone:
+		return 0, errGone
+	}
+	n := copy(p, o.rest)
+	o.rest = o.rest[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (o *once) Close() error { return nil }
+
+// Memory for bodies is kept by powers of two. Smaller and larger bodies are
+// left to the garbage collector: the ones are cheap, the others rare.
+const (
+	smallestMemory = 16 // 64 KB
+	largestMemory  = 23 // 8 MB
+)
+
+var memories [largestMemory + 1]sync.Pool
+
+// takeMemory returns n bytes, with what was in them before. keep is what
+// putMemory takes.
+func takeMemory(n int) (p, keep []byte) {
+	class := max(bits.Len(uint(max(n-1, 0))), smallestMemory)
+	if class > largestMemory || n < 1<<(smallestMemory-2) {
+		return make([]byte, n), nil
+	}
+	if kept, ok := memories[class].Get().(*[]byte); ok {
+		return (*kept)[:n], *kept
+	}
+	fresh := make([]byte, 1<<class)
+	return fresh[:n], fresh
+}
+
+func putMemory(keep []byte) {
+	if keep != nil {
+		memories[bits.Len(uint(len(keep)-1))].Put(&keep)
+	}
+}
