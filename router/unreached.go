@@ -21,12 +21,13 @@ func (t *turn) unreached(err error, to *target) {
 	if t.in.Context().Err() != nil {
 		t.cut = "client"
 		t.status = 499 // the client closed the request, as nginx's log has it
-		return
+		// A return would be a tidy, empty 200 to a client that closed one half.
+		panic(http.ErrAbortHandler)
 	}
 	f := t.describe(err, to)
 	t.r.health.note(to.place, stateOf(f), f.text, t.r.Now())
 	t.r.Logger.Warn("no answer from upstream", "server", to.place, "url", redacted(to.url), "class", f.class,
-		"tried", strings.Join(triedBy(err), " "), "error", err)
+		"tried", strings.Join(triedBy(err), " "), "error", errorWords(err))
 	t.failure, t.status = f, f.status
 	t.route().set(t.w.Header())
 	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
@@ -42,6 +43,16 @@ func stateOf(f *failure) string {
 // redacted is a URL as logs may show it: without the query, where some
 // servers take keys.
 func redacted(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
+
+// errorWords is an error as logs may show it. net/http quotes what a server
+// sent that is not HTTP, and such a server may send back what it was sent.
+func errorWords(err error) string {
+	words, _, quoted := strings.Cut(err.Error(), `"`)
+	if quoted {
+		words += "..."
+	}
+	return words
+}
 
 // describe says in the user's words why there was no answer, and which of the
 // ways out there are. What was wrong on the way to a proxy is no fault of the
