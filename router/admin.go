@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -51,6 +52,21 @@ func (r *Router) Running(agent agents.Agent) map[string]int {
 
 // Streams is the number of requests in flight.
 func (r *Router) Streams() int { return r.load.total() }
+
+// Load is the number of requests in flight by server, or pool/member.
+func (r *Router) Load() map[string]int {
+	r.load.mu.Lock()
+	defer r.load.mu.Unlock()
+	return maps.Clone(r.load.n)
+}
+
+// LoadElsewhere says how many requests another process that serves the same
+// home has in flight by place: they take room of servers that both use.
+func (r *Router) LoadElsewhere(n map[string]int) {
+	r.load.mu.Lock()
+	defer r.load.mu.Unlock()
+	r.load.elsewhere = n
+}
 
 // Seen tells when an agent's last request came, and its client's version.
 func (r *Router) Seen(agent agents.Agent) (time.Time, string) {

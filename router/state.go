@@ -12,8 +12,9 @@ import (
 
 // load counts requests in flight by server, or pool/member.
 type load struct {
-	mu sync.Mutex
-	n  map[string]int
+	mu        sync.Mutex
+	n         map[string]int
+	elsewhere map[string]int // in other processes that serve the same home
 }
 
 func newLoad() *load { return &load{n: map[string]int{}} }
@@ -35,10 +36,11 @@ func (l *load) add(place string) (done func()) {
 	}
 }
 
+// at is what is in flight at place, in other processes too.
 func (l *load) at(place string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.n[place]
+	return l.n[place] + l.elsewhere[place]
 }
 
 func (l *load) total() int {
