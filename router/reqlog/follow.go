@@ -31,10 +31,10 @@ func (f *follower) begin(files []logFile) {
 
 // Follow takes in what other processes append to the log, from Open on, until
 // ctx ends: the old worker's streams end there while a new one serves. Lines
-// are seen within about 200 ms; CatchUp sees them at once. Call it once.
+// are seen within about 200 ms; CatchUp sees them at once. It may be called
+// again later, but not twice at a time.
 func (l *Log) Follow(ctx context.Context) error {
 	l.following.setActive(true)
-	defer l.w.own.stop()
 	defer l.following.setActive(false)
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()

@@ -172,6 +172,39 @@ func TestFollowingTheOtherWorker(t *testing.T) {
 	})
 }
 
+// A worker follows the one before it, and later the one that takes over from
+// it; its own lines of the time between are not taken twice.
+func TestFollowingAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := logDir(t)
+		other := openLog(t, dir, Options{})
+		l := openLog(t, dir, Options{})
+		loadNow(t, l)
+		follow := func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- l.Follow(ctx) }()
+			synctest.Wait()
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("Follow: %v", err)
+			}
+		}
+		for i := range 3 {
+			mustAppend(t, l, mainTurn(time.Duration(2*i), "own", "glm", 1, 0))
+			mustAppend(t, other, mainTurn(time.Duration(2*i+1), "other", "lab", 2, 0))
+			follow()
+		}
+		for _, session := range []string{"own", "other"} {
+			if c, _ := l.Index().Last("claude-code", session); c.Turns != 3 {
+				t.Errorf("%d turns of %s, want 3", c.Turns, session)
+			}
+		}
+		other.Close()
+		l.Close()
+	})
+}
+
 // A line that is being written is not taken for a damaged one.
 func TestFollowWaitsForTheWholeLine(t *testing.T) {
 	dir := logDir(t)

@@ -7,7 +7,6 @@ import "sync"
 // process that writes alone needs one span a file.
 type ownSpans struct {
 	mu   sync.Mutex
-	off  bool
 	of   map[fileID][]span
 	size int
 }
@@ -21,9 +20,6 @@ const maxSpans = 1 << 14
 // add is called with the lock held, which is taken before the bytes are
 // written.
 func (o *ownSpans) add(id fileID, from, to int64) {
-	if o.off {
-		return
-	}
 	if s := o.of[id]; len(s) > 0 && s[len(s)-1].to == from {
 		s[len(s)-1].to = to
 		return
@@ -52,11 +48,4 @@ func (o *ownSpans) has(id fileID, off int64) bool {
 		o.of[id] = s
 	}
 	return len(s) > 0 && s[0].from <= off
-}
-
-// stop ends the keeping of spans: nobody follows any more.
-func (o *ownSpans) stop() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.off, o.of, o.size = true, nil, 0
 }
