@@ -19,6 +19,16 @@ type Status struct {
 	Servers     []Server      `json:"servers"`
 	Running     int           `json:"running"` // conversations with a main turn in the last 24 hours or a stream now
 	Streams     int           `json:"streams"` // requests in flight
+	Draining    []Draining    `json:"draining,omitempty"`
+}
+
+// Draining is an older worker that accepts nothing more and finishes the
+// requests that it has.
+type Draining struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version,omitempty"`
+	Streams int       `json:"streams"` // requests in flight, not counted in Status.Streams
+	Since   time.Time `json:"since,omitzero"`
 }
 
 // Store is the state of pins.json.

@@ -64,6 +64,9 @@ func (h Home) ProxyLog() string { return filepath.Join(h.LogDir(), "proxy.log") 
 // Socket is the path of the control socket.
 func (h Home) Socket() string { return h.in(control.SocketName) }
 
+// Lock is the path of the file that the running supervisor holds locked.
+func (h Home) Lock() string { return h.in("proxy.lock") }
+
 // AgentsDir is the directory of what `agent enable` changed.
 func (h Home) AgentsDir() string { return h.in("agents") }
 
