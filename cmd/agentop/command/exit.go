@@ -48,9 +48,13 @@ var errSilent = errors.New("told already")
 
 // Main runs the command line and gives the process's exit code.
 func Main(b Build, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx := context.Background()
+	if !ownsSignals(args) {
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	}
 	return newApp(b).execute(ctx, args)
 }
 

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"agentop/cmd/agentop/demo"
 	"agentop/cmd/agentop/home"
@@ -10,16 +9,6 @@ import (
 	"agentop/router/config"
 	"agentop/router/control"
 )
-
-// runProxy joins the command to the worker that serves.
-func runProxy(ctx context.Context, o ProxyOptions) error {
-	return worker.Run(ctx, worker.Options{
-		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
-		Ready: func(addresses []string) {
-			_, _ = fmt.Fprintf(o.Stderr, "agentop serves on %s\n", addresses)
-		},
-	})
-}
 
 // examine joins the commands to the questions that the proxy asks of servers.
 func examine(version string) func(context.Context, home.Home, *config.Server) control.Preflight {

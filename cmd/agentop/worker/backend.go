@@ -29,7 +29,7 @@ func (w *Worker) status() control.Status {
 		Version: w.opts.Version, PID: os.Getpid(), Started: w.started, Home: w.opts.Home.String(),
 		Listen: w.listen, ConfigFile: w.opts.Home.Config(),
 		Warnings: w.warnings(c), Store: w.storeStatus(), Log: w.logStatus(),
-		Streams: w.router.Streams(),
+		Streams: w.router.Streams(), Draining: w.others.list(),
 	}
 	if err := w.config.Err(); err != nil {
 		s.ConfigError = err.Error()

@@ -32,9 +32,6 @@ func (w *Worker) TestServer(ctx context.Context, server string, agents []string)
 	return w.preflight(ctx, server, agents, true)
 }
 
-// Restart implements control.Backend.
-func (w *Worker) Restart(context.Context) error { return &control.Error{Message: "not here yet"} }
-
 func (w *Worker) preflight(ctx context.Context, server string, agents []string, speed bool) (control.Preflight, error) {
 	s, ok := w.config.Current().Server(server)
 	if !ok {

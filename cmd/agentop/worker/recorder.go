@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"sync/atomic"
 	"time"
 
 	"agentop/agents"
@@ -16,11 +17,28 @@ import (
 // Join gives the store and the request log the shapes in which the router
 // wants its two witnesses.
 func Join(store filestore.Store, log *reqlog.Log) (router.PinStore, router.Recorder) {
-	return pins{store}, recorder{log}
+	return pins{store}, recorder{log, new(atomic.Int64)}
 }
 
-// recorder is the request log as the router wants it.
-type recorder struct{ log *reqlog.Log }
+// recorder is the request log as the router wants it. What is not known may
+// have been written by another worker a moment ago.
+type recorder struct {
+	log    *reqlog.Log
+	caught *atomic.Int64 // when it last caught up, Unix nanoseconds
+}
+
+// catchUpEvery bounds how often look-ups that find nothing look at the disk;
+// one request makes many.
+const catchUpEvery = 2 * time.Millisecond
+
+// catchUp takes in what another worker has written, if there is one.
+func (r recorder) catchUp() {
+	now := time.Now().UnixNano()
+	last := r.caught.Load()
+	if now-last >= int64(catchUpEvery) && r.caught.CompareAndSwap(last, now) {
+		r.log.CatchUp()
+	}
+}
 
 // Append keeps going when the disk refuses: the log keeps the line in memory,
 // says so in its state and tries again.
@@ -32,13 +50,29 @@ func (r recorder) Register(c placement.Conversation, server string, key uint64, 
 
 func (r recorder) Last(c placement.Conversation) (string, bool) {
 	last, ok := r.log.Index().Last(string(c.Agent), c.Session)
+	if !ok {
+		r.catchUp()
+		last, ok = r.log.Index().Last(string(c.Agent), c.Session)
+	}
 	return serverOf(last.Server), ok
 }
 
-func (r recorder) Response(id string) []placement.Owner { return owners(r.log.Index().ByResponse(id)) }
-func (r recorder) Key(key uint64) []placement.Owner     { return owners(r.log.Index().ByKey(key)) }
-func (r recorder) Mark(mark uint64) []placement.Owner   { return owners(r.log.Index().ByMark(mark)) }
-func (r recorder) Loaded() <-chan struct{}              { return r.log.Loaded() }
+func (r recorder) Response(id string) []placement.Owner {
+	return find(r, r.log.Index().ByResponse, id)
+}
+
+func (r recorder) Key(key uint64) []placement.Owner   { return find(r, r.log.Index().ByKey, key) }
+func (r recorder) Mark(mark uint64) []placement.Owner { return find(r, r.log.Index().ByMark, mark) }
+func (r recorder) Loaded() <-chan struct{}            { return r.log.Loaded() }
+
+func find[K any](r recorder, look func(K) []reqlog.Owner, key K) []placement.Owner {
+	found := look(key)
+	if len(found) == 0 {
+		r.catchUp()
+		found = look(key)
+	}
+	return owners(found)
+}
 
 func owners(list []reqlog.Owner) []placement.Owner {
 	if len(list) == 0 {

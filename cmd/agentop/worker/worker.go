@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"agentop/cmd/agentop/home"
@@ -33,6 +32,13 @@ type Options struct {
 	Drain time.Duration
 	// Ready is called once the proxy serves, with the addresses it listens on.
 	Ready func(addresses []string)
+	// Supervisor started this worker; nil when it runs alone.
+	Supervisor Supervisor
+	// Listeners are the supervisor's sockets; without them the worker binds
+	// the configured address itself.
+	Listeners []net.Listener
+	// Ended is how the run before this one ended, if badly.
+	Ended string
 }
 
 // DefaultDrain is the grace that running streams have when the proxy is told
@@ -50,6 +56,8 @@ type Worker struct {
 	router  *router.Router
 	hub     *control.Hub
 	answers answers // what servers said of themselves
+	others  others  // that share the home for a while
+	conns   connections
 	started time.Time
 	listen  []string
 }
@@ -109,6 +117,10 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		w.publishStatus()
 	})
 	w.config.OnError(w.configError)
+	if w.opts.Ended != "" {
+		w.log.Warn("started after a bad end", "ended", w.opts.Ended)
+	}
+	w.watchOthers(ctx)
 	go w.load(ctx)
 	return nil
 }
@@ -130,17 +142,18 @@ func (w *Worker) load(ctx context.Context) {
 	w.publishStatus()
 }
 
-// serve binds the addresses and serves until ctx is done; then it stops
-// listening and lets the streams finish.
+// serve serves until ctx is done or another worker has taken over, and then
+// lets the streams finish.
 func (w *Worker) serve(ctx context.Context) error {
-	listeners, err := listen(w.config.Current().Listen, w.log)
+	listeners, err := w.listeners()
 	if err != nil {
 		return err
 	}
 	for _, l := range listeners {
 		w.listen = append(w.listen, l.Addr().String())
 	}
-	controlListener, err := control.Listen(w.opts.Home.Socket())
+	w.awaitLoad()
+	controlListener, err := w.listenControl()
 	if err != nil {
 		closeAll(listeners)
 		return err
@@ -150,36 +163,60 @@ func (w *Worker) serve(ctx context.Context) error {
 	defer api.Close()
 	defer w.hub.Close()
 
-	proxy := router.NewServer(w.router, slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
+	proxy := router.NewServer(w.conns.handler(w.router), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
+	proxy.ConnState = w.conns.state
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func(l net.Listener) { failed <- proxy.Serve(l) }(l)
 	}
 	w.log.Info("serving", "listen", w.listen, "version", w.opts.Version)
+	var another <-chan struct{}
+	if w.opts.Supervisor != nil {
+		another = w.opts.Supervisor.Drain()
+		w.opts.Supervisor.Ready(w.opts.Version, w.listen)
+	}
 	if w.opts.Ready != nil {
 		w.opts.Ready(w.listen)
 	}
+	began := time.Now()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
+		began = time.Now()
+	case <-another:
+		began = time.Now()
+		go endControl(w.hub, api)
+		w.leave(ctx, listeners)
 	}
-	return w.drain(proxy)
+	return w.drain(proxy, began)
 }
 
-// drain stops listening and waits for the running streams.
-func (w *Worker) drain(proxy *http.Server) error {
-	w.log.Info("stopping; running streams finish first", "grace", w.opts.Drain)
-	ctx, cancel := context.WithTimeout(context.Background(), w.opts.Drain)
-	defer cancel()
-	if err := proxy.Shutdown(ctx); err != nil {
-		_ = proxy.Close() // the grace is over: what still runs is cut
-		return fmt.Errorf("streams were cut after %s: %w", w.opts.Drain, err)
+// listeners are the supervisor's, or the worker's own.
+func (w *Worker) listeners() ([]net.Listener, error) {
+	if w.opts.Listeners != nil {
+		return w.opts.Listeners, nil
 	}
-	return nil
+	return listen(w.config.Current().Listen, w.log)
 }
+
+// awaitLoad lets a worker that takes over know everything before it serves:
+// the one before it serves meanwhile.
+func (w *Worker) awaitLoad() {
+	if !w.others.live() {
+		return
+	}
+	select {
+	case <-w.reqlog.Loaded():
+	case <-time.After(loadWait):
+	}
+}
+
+// loadWait is how long a hand-over waits for the request log to be read back.
+const loadWait = 5 * time.Second
 
 func (w *Worker) close() error {
+	w.others.stop()
 	return errors.Join(w.reqlog.Close(), w.store.Close())
 }
 
