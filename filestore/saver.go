@@ -92,15 +92,18 @@ func (s *fileStore) run() {
 	}
 }
 
-// next is when there is something to do without being woken.
+// next is when there is something to do without being woken. While saving
+// fails, a plain write waits for the retry: its own time is over soon, and
+// would keep the loop spinning until then.
 func (sch *schedule) next() time.Time {
-	at := sch.sweepDue
-	for _, t := range []time.Time{sch.plainDue, sch.retryDue} {
-		if !t.IsZero() && t.Before(at) {
-			at = t
-		}
+	due := sch.plainDue
+	if !sch.retryDue.IsZero() {
+		due = sch.retryDue
 	}
-	return at
+	if due.IsZero() || sch.sweepDue.Before(due) {
+		return sch.sweepDue
+	}
+	return due
 }
 
 // step does what is due.
