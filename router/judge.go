@@ -22,7 +22,7 @@ func (t *turn) judge(res *http.Response, to *target) {
 		t.r.Logger.Warn("the server refused its key", "server", to.place, "url", redacted(to.url),
 			"key", to.mode, "headers", headerNames(t.in.Header))
 	case res.StatusCode >= 500:
-		state, reason = healthFailing, res.Status
+		state, reason = healthFailing, statusWords(res.StatusCode)
 	default:
 		if reason = t.wrongAddress(res); reason != "" {
 			state = healthFailing
@@ -54,6 +54,11 @@ func (t *turn) wrongAddress(res *http.Response) string {
 
 // maxHeaderNames is how many are named in a log line.
 const maxHeaderNames = 64
+
+// statusWords is a status in words. The server's own may be anything.
+func statusWords(status int) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+}
 
 // headerNames are the names of headers, never a value.
 func headerNames(h http.Header) string {

@@ -90,7 +90,7 @@ func (t *turn) cutBy() string {
 	t.r.health.note(placeName(t.decision.Server, t.member), healthFailing, "it broke an answer off", t.r.Now())
 	t.broken = t.answer.brokenBy()
 	t.r.Logger.Warn("the server broke its answer off; the client's connection was cut",
-		"server", placeName(t.decision.Server, t.member), "class", t.broken, "error", t.answer.err)
+		"server", placeName(t.decision.Server, t.member), "class", t.broken, "error", errorWords(t.answer.err))
 	return "server"
 }
 
