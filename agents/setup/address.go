@@ -95,9 +95,9 @@ func withoutSecrets(address string) string {
 	return u.String()
 }
 
-// here says whether an address leads to where agentop listens, with the secret
+// Here says whether an address leads to where agentop listens, with the secret
 // segment if one is asked for.
-func (p Proxy) here(address string) bool {
+func (p Proxy) Here(address string) bool {
 	u, ok := loopback(address)
 	if !ok {
 		return false

@@ -148,7 +148,7 @@ func (s *Setup) claudeProxy(p *Plan, tree map[string]any) {
 		return
 	}
 	list := firstOf(text(tree, noProxy...), text(tree, "env", "NO_PROXY"), s.World.getenv("no_proxy"), s.World.getenv("NO_PROXY"))
-	full := withLoopback(list)
+	full := WithLoopback(list)
 	if full == list {
 		return
 	}
@@ -159,8 +159,8 @@ func (s *Setup) claudeProxy(p *Plan, tree map[string]any) {
 // loopbackNames must each be in a no_proxy list: Claude Code knows no ranges.
 var loopbackNames = []string{"127.0.0.1", "localhost", "::1"}
 
-// withLoopback adds what a no_proxy list lacks.
-func withLoopback(list string) string {
+// WithLoopback adds the names of this machine that a no_proxy list lacks.
+func WithLoopback(list string) string {
 	if strings.TrimSpace(list) == "*" {
 		return list
 	}

@@ -91,10 +91,10 @@ func (w World) caught(agent, envFile string) []string {
 			continue
 		}
 		list := firstOf(get("no_proxy"), get("NO_PROXY"))
-		if withLoopback(list) == list {
+		if WithLoopback(list) == list {
 			return nil
 		}
-		return []string{fmt.Sprintf("%s is set, and would catch requests to agentop, credential included: put NO_PROXY=%s where %s is set", name, withLoopback(list), name)}
+		return []string{fmt.Sprintf("%s is set, and would catch requests to agentop, credential included: put NO_PROXY=%s where %s is set", name, WithLoopback(list), name)}
 	}
 	return nil
 }

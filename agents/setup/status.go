@@ -106,7 +106,7 @@ func (s *Setup) addresses(st *Status, tree map[string]any) {
 			continue
 		}
 		k := Key{Path: dotted(path), Value: withoutSecrets(address), Ours: s.Proxy.ours(st.Agent, address)}
-		k.Right = k.Ours && s.Proxy.here(address)
+		k.Right = k.Ours && s.Proxy.Here(address)
 		if k.Ours {
 			ours++
 		}
@@ -150,7 +150,7 @@ func (s *Setup) surroundings(st *Status, tree map[string]any) {
 		}
 	}
 	for _, o := range st.Over {
-		if s.Proxy.here(o.Value) || o.When != "" {
+		if s.Proxy.Here(o.Value) || o.When != "" {
 			continue
 		}
 		st.Trouble = append(st.Trouble, Trouble{o.String(), "take " + o.Key + " out of " + o.Where + ", or leave it if it is meant to win there"})
@@ -209,4 +209,23 @@ func (s *Setup) ByHand(agent string) []string {
 		"  export ANTHROPIC_BASE_URL=" + base,
 		"  export OPENAI_BASE_URL=" + base + "/v1",
 	}
+}
+
+// HasLogin says whether the user seems to have a credential for the agent's
+// own upstream. Files are looked at, not read for what is in them; where the
+// system keeps logins in a keychain, the answer is yes.
+func (s *Setup) HasLogin(agent string) bool {
+	w := s.World
+	if w.os() == "darwin" {
+		return true
+	}
+	switch agent {
+	case claudeCode:
+		return s.claudeCredential(readTree(w.claudeFile(), strictJSON))
+	case codex:
+		return w.getenv("CODEX_API_KEY") != "" || exists(w.codexDir()+"/auth.json")
+	case openCode:
+		return len(w.openCodeLogins()) > 0 || w.getenv("ANTHROPIC_API_KEY") != "" || w.getenv("OPENAI_API_KEY") != ""
+	}
+	return false
 }

@@ -34,6 +34,8 @@ type App struct {
 	// Examine asks a server what it can do where no proxy runs that could; nil
 	// leaves it unasked.
 	Examine func(context.Context, home.Home, *config.Server) control.Preflight
+	// Service gives the login service of a home; nil where the system has none.
+	Service func(home.Home) LoginService
 	// Processes counts an agent's running processes; false where that is not
 	// known. nil knows nothing.
 	Processes func(agent string) (int, bool)

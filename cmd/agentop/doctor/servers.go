@@ -1,0 +1,112 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"agentop/router/config"
+	"agentop/router/control"
+)
+
+// serverLimit bounds how long all servers together may take.
+const serverLimit = 10 * time.Second
+
+// checkServers looks whether each server's key is there and whether it
+// answers, all at once.
+func (d *Doctor) checkServers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, serverLimit)
+	defer cancel()
+	answers := make([][]Finding, len(d.Config.Servers))
+	var all sync.WaitGroup
+	for i := range d.Config.Servers {
+		all.Go(func() { answers[i] = d.server(ctx, &d.Config.Servers[i]) })
+	}
+	all.Wait()
+	for _, found := range answers {
+		d.found = append(d.found, found...)
+	}
+	if len(answers) == 0 {
+		d.note("servers", "no server is configured: every conversation goes to its agent's own upstream", "agentop server add NAME URL")
+	}
+}
+
+// server looks at one server.
+func (d *Doctor) server(ctx context.Context, s *config.Server) []Finding {
+	check := "server " + s.Name
+	test := "agentop server test " + s.Name
+	if d.Key != nil {
+		if err := d.Key(ctx, s); err != nil {
+			return []Finding{{Check: check, Level: Wrong, Text: err.Error(), Fix: keyFix(s)}}
+		}
+	}
+	if d.Ask == nil {
+		return []Finding{dial(ctx, s, check, test)}
+	}
+	p := d.Ask(ctx, s)
+	return answered(check, test, s, &p)
+}
+
+// keyFix is the command that gives a server its key.
+func keyFix(s *config.Server) string {
+	switch s.Key.Kind {
+	case config.KeyEnv:
+		return "export " + s.Key.Env + "=... where the proxy starts, then agentop service restart"
+	case config.KeyCommand:
+		return "run the command of its key by hand: agentop config path names the file"
+	}
+	return "agentop server add " + s.Name + " " + s.URL
+}
+
+// answered makes findings of what a server said.
+func answered(check, test string, s *config.Server, p *control.Preflight) []Finding {
+	var found []Finding
+	why := strings.Join(p.Warnings, "; ")
+	switch {
+	case !p.Up:
+		if why == "" {
+			why = "it does not answer"
+		}
+		return []Finding{{Check: check, Level: Wrong, Text: why, Fix: test}}
+	case p.KeyOK != nil && !*p.KeyOK:
+		found = append(found, Finding{Check: check, Level: Wrong, Text: "it refuses the key", Fix: keyFix(s)})
+	}
+	for _, w := range p.Warnings {
+		found = append(found, Finding{Check: check, Level: Note, Text: w, Fix: test})
+	}
+	if len(found) == 0 {
+		found = append(found, Finding{Check: check, Level: OK, Text: "it answers"})
+	}
+	return found
+}
+
+// dial only looks whether somebody is there.
+func dial(ctx context.Context, s *config.Server, check, test string) Finding {
+	addresses := []string{s.URL}
+	for _, m := range s.Pool {
+		addresses = append(addresses, m.URL)
+	}
+	for _, address := range addresses {
+		if address == "" {
+			continue
+		}
+		u, err := url.Parse(address)
+		if err != nil {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+		if err != nil {
+			return Finding{Check: check, Level: Wrong, Text: fmt.Sprintf("%s cannot be reached: %v", address, err), Fix: test}
+		}
+		_ = conn.Close() // only whether somebody is there
+	}
+	return Finding{Check: check, Level: OK, Text: "it can be reached"}
+}
