@@ -1,0 +1,246 @@
+package importer
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	_ "modernc.org/sqlite" // the reader of cc-switch's database
+
+	"agentop/router/config"
+)
+
+// ccRow is one provider of cc-switch.
+type ccRow struct {
+	app      string // claude, codex, opencode, gemini, ...
+	name     string
+	settings string // JSON, by app
+}
+
+func readCCSwitch(home, file string) (Found, error) {
+	if file == "" {
+		file = under(home, ".cc-switch", "cc-switch.db")
+		old := under(home, ".cc-switch", "config.json") // before it had a database
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(old); err == nil {
+				file = old
+			}
+		}
+	}
+	f := Found{File: file}
+	rows, err := ccRows(file)
+	if err != nil {
+		return f, err
+	}
+	for _, row := range rows {
+		s, why := row.server()
+		if why != "" {
+			f.Skipped = append(f.Skipped, Skipped{row.name, why})
+			continue
+		}
+		f.Servers = append(f.Servers, s)
+	}
+	return f, nil
+}
+
+func ccRows(file string) ([]ccRow, error) {
+	if strings.HasSuffix(file, ".json") {
+		return ccOldRows(file)
+	}
+	return ccDatabase(file)
+}
+
+// ccDatabase reads the providers out of a copy of the database: SQLite writes
+// beside a database even to read it, and cc-switch may be running. The copy is
+// in a folder that only this user can enter, and is gone in the end.
+func ccDatabase(file string) (rows []ccRow, err error) {
+	dir, err := os.MkdirTemp("", "agentop-import-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the copy: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	copied := filepath.Join(dir, "copy.db")
+	for _, part := range []string{"", "-wal"} { // what is not yet in the database stands in -wal
+		data, err := readFile(file + part)
+		if errors.Is(err, fs.ErrNotExist) && part != "" {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the database of cc-switch: %w", err)
+		}
+		if err := os.WriteFile(copied+part, data, 0o600); err != nil {
+			return nil, fmt.Errorf("copy the database of cc-switch: %w", err)
+		}
+	}
+	db, err := sql.Open("sqlite", copied)
+	if err != nil {
+		return nil, fmt.Errorf("open the copy of the database: %w", err)
+	}
+	defer db.Close()
+	return ccSelect(db, file)
+}
+
+func ccSelect(db *sql.DB, file string) ([]ccRow, error) {
+	found, err := db.QueryContext(context.Background(),
+		`SELECT app_type, name, settings_config FROM providers ORDER BY app_type, COALESCE(sort_index, 999999), created_at, id`)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a database of cc-switch as agentop knows it: %w", file, err)
+	}
+	defer found.Close()
+	var rows []ccRow
+	for found.Next() {
+		var r ccRow
+		if err := found.Scan(&r.app, &r.name, &r.settings); err != nil {
+			return nil, fmt.Errorf("read a provider of cc-switch: %w", err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, found.Err()
+}
+
+// ccOldRows reads the file that cc-switch had before its database.
+func ccOldRows(file string) ([]ccRow, error) {
+	data, err := readFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of cc-switch: %w", err)
+	}
+	var apps map[string]json.RawMessage
+	if err := json.Unmarshal(data, &apps); err != nil {
+		return nil, fmt.Errorf("%q is not a configuration of cc-switch: %w", file, noText(err))
+	}
+	var rows []ccRow
+	for _, app := range []string{"claude", "codex", "opencode", "gemini"} {
+		var list struct {
+			Providers map[string]struct {
+				Name     string          `json:"name"`
+				Settings json.RawMessage `json:"settingsConfig"`
+			} `json:"providers"`
+		}
+		if json.Unmarshal(apps[app], &list) != nil {
+			continue
+		}
+		for _, id := range sortedKeys(list.Providers) {
+			p := list.Providers[id]
+			rows = append(rows, ccRow{app, p.Name, string(p.Settings)})
+		}
+	}
+	return rows, nil
+}
+
+// server makes a server of a provider; why says why there is none.
+func (r ccRow) server() (s Server, why string) {
+	s.From = r.name
+	switch r.app {
+	case "claude":
+		why = s.fromClaude(r.settings)
+	case "codex":
+		why = s.fromCodex(r.settings)
+	case "opencode":
+		why = s.fromOpenCode(r.settings)
+	default:
+		why = "it is for " + r.app + ", which agentop does not serve"
+	}
+	if why == "" && s.URL == "" {
+		why = "it has no address of its own: it is the agent's own upstream"
+	}
+	if strings.HasPrefix(s.URL, "http://127.0.0.1:15721") || strings.HasPrefix(s.URL, "http://localhost:15721") {
+		why = "its address is cc-switch's own proxy"
+	}
+	return s, why
+}
+
+// fromClaude reads the settings of Claude Code that cc-switch would write.
+func (s *Server) fromClaude(settings string) string {
+	var q struct {
+		Env map[string]any `json:"env"`
+	}
+	if err := json.Unmarshal([]byte(settings), &q); err != nil {
+		return "its settings cannot be read"
+	}
+	get := func(names ...string) string {
+		for _, name := range names {
+			if text, ok := q.Env[name].(string); ok && text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	s.setURL(get("ANTHROPIC_BASE_URL"))
+	s.setKey(get("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"))
+	// [1m] is a word to the client, and no part of the name that it sends.
+	model := func(names ...string) string { return strings.TrimSuffix(get(names...), "[1m]") }
+	main := model("ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL")
+	for _, line := range []config.Rename{
+		{Glob: "claude-*haiku*", Name: model("ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL")},
+		{Glob: "claude-*sonnet*", Name: model("ANTHROPIC_DEFAULT_SONNET_MODEL")},
+		{Glob: "claude-*opus*", Name: model("ANTHROPIC_DEFAULT_OPUS_MODEL")},
+		{Glob: "claude-*", Name: main},
+	} {
+		if line.Name != "" && (line.Name != main || line.Glob == "claude-*") && !strings.HasPrefix(line.Name, "claude-") {
+			s.Rename = append(s.Rename, line)
+		}
+	}
+	return ""
+}
+
+// fromCodex reads what cc-switch would write to Codex's auth.json and
+// config.toml.
+func (s *Server) fromCodex(settings string) string {
+	var q struct {
+		Auth   map[string]any `json:"auth"`
+		Config string         `json:"config"`
+	}
+	if err := json.Unmarshal([]byte(settings), &q); err != nil {
+		return "its settings cannot be read"
+	}
+	var c struct {
+		Provider  string `toml:"model_provider"`
+		Model     string `toml:"model"`
+		Providers map[string]struct {
+			BaseURL string `toml:"base_url"`
+			EnvKey  string `toml:"env_key"`
+			WireAPI string `toml:"wire_api"`
+		} `toml:"model_providers"`
+	}
+	if err := toml.Unmarshal([]byte(q.Config), &c); err != nil {
+		return "its config.toml cannot be read"
+	}
+	p := c.Providers[c.Provider]
+	s.setURL(p.BaseURL)
+	key, _ := q.Auth["OPENAI_API_KEY"].(string)
+	if key == "" && p.EnvKey != "" {
+		key = "$" + p.EnvKey
+	}
+	s.setKey(key)
+	if c.Model != "" && !strings.HasPrefix(c.Model, "gpt-") {
+		s.Rename = append(s.Rename, config.Rename{Glob: "gpt-*", Name: c.Model})
+	}
+	return ""
+}
+
+// fromOpenCode reads a provider of OpenCode's configuration.
+func (s *Server) fromOpenCode(settings string) string {
+	var q struct {
+		Options struct {
+			BaseURL string `json:"baseURL"`
+			APIKey  string `json:"apiKey"`
+		} `json:"options"`
+	}
+	if err := json.Unmarshal([]byte(settings), &q); err != nil {
+		return "its settings cannot be read"
+	}
+	s.setURL(q.Options.BaseURL)
+	key := q.Options.APIKey
+	if name, found := strings.CutPrefix(key, "{env:"); found { // OpenCode's way to name a variable
+		key = "$" + strings.TrimSuffix(name, "}")
+	}
+	s.setKey(key)
+	return ""
+}
