@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -18,23 +19,80 @@ import (
 // closed meanwhile, or has sent something on that nobody asked for.
 var errStale = errors.New("connection was closed while idle")
 
+// manners is what is known of how a server treats a connection that is kept
+// for the next request.
+type manners = int32
+
+const (
+	unknownManners manners = iota
+	keepsConnections
+	closesConnections // at once or soon, and without saying so
+)
+
+// proof is how long a connection must have been idle before its server counts
+// as one that keeps them. Until then a younger one is not used again: a server
+// that closes after each answer does it a moment after its last byte.
+const proof = 50 * time.Millisecond
+
 // conn is a connection to an upstream. It knows whether a byte was written to
 // it, and looks before the first write of a request whether the other end is
 // still there.
 type conn struct {
 	net.Conn
+	home    *pool
 	written atomic.Int64
-	check   atomic.Bool // before the next write
+	check   atomic.Bool  // before the next write
+	refuse  atomic.Bool  // the next write
+	idle    atomic.Int64 // since when, in ns of Unix time; 0 while in use
 }
 
 func (c *conn) Write(p []byte) (int, error) {
-	if c.check.CompareAndSwap(true, false) && closedByPeer(c.Conn) {
+	if c.refuse.Load() || c.check.CompareAndSwap(true, false) && closedByPeer(c.Conn) {
 		return 0, errStale
 	}
 	n, err := c.Conn.Write(p)
 	c.written.Add(int64(n))
 	return n, err
 }
+
+// Read learns from the end of an idle connection how the server treats them.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		if since := c.idle.Load(); since != 0 && time.Since(time.Unix(0, since)) < 2*idlePlain {
+			c.home.manners.Store(closesConnections)
+		}
+	}
+	return n, err
+}
+
+// again says that c, idle for so long, is to carry another request. picky says
+// that another connection would do as well.
+func (c *conn) again(idle time.Duration, picky bool) {
+	if idle >= proof {
+		c.home.manners.CompareAndSwap(unknownManners, keepsConnections)
+	}
+	if picky && c.home.manners.Load() != keepsConnections {
+		c.refuse.Store(true)
+	}
+	c.check.Store(true)
+}
+
+// ReadFrom writes a body that is in memory without copying it: net/http hands
+// over a reader limited to the body's length. Any other reader is copied.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		if body, ok := limited.R.(*once); ok {
+			n, err := body.writeTo(c, limited.N)
+			limited.N -= n
+			return n, err
+		}
+	}
+	return io.Copy(onlyWriter{c}, r)
+}
+
+// onlyWriter hides ReadFrom, so that io.Copy does not call it again.
+type onlyWriter struct{ io.Writer }
 
 // connOf finds ours below what the transport made of it, and says whether more
 // than one request may be on it at once (HTTP/2).
@@ -47,37 +105,58 @@ func connOf(c net.Conn) (ours *conn, shared bool) {
 	return ours, shared
 }
 
-// maxUnsent bounds how many dead connections one request may meet.
-const maxUnsent = 16
+// maxIdle is how many connections are kept for one server: a request may find
+// all of them dead. maxPicky is how many it may pass over for being young.
+const (
+	maxIdle  = 256
+	maxPicky = 3
+)
 
 // pool carries requests to one server over connections that are kept for a
 // while. A request that met a dead connection is carried by another one only
 // if not one byte of it was written; net/http does not do that for requests
 // without GetBody, and with GetBody it would do more.
-type pool struct{ *http.Transport }
+type pool struct {
+	*http.Transport
+	manners atomic.Int32
+}
 
 // RoundTrip implements http.RoundTripper.
-func (p pool) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	if p.manners.Load() == closesConnections {
+		req = req.WithContext(req.Context()) // a copy: the caller's is not ours to change
+		req.Close = true
+	}
 	for tried := 0; ; tried++ {
 		var (
-			met    *conn
+			used   *conn // that carried it
+			met    *conn // the same, if it had carried another request before
 			before int64
 		)
-		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-			c, shared := connOf(info.Conn)
-			if met = nil; c == nil || !info.Reused {
-				return
-			}
-			met, before = c, c.written.Load()
-			c.check.Store(!shared)
-		}}
+		trace := &httptrace.ClientTrace{
+			GotConn: func(info httptrace.GotConnInfo) {
+				c, shared := connOf(info.Conn)
+				if used, met = c, nil; c == nil || !info.Reused {
+					return
+				}
+				met, before = c, c.written.Load()
+				if c.idle.Store(0); !shared {
+					c.again(info.IdleTime, tried < maxPicky)
+				}
+			},
+			PutIdleConn: func(err error) {
+				if err == nil && used != nil {
+					used.idle.Store(time.Now().UnixNano())
+				}
+			},
+		}
 		body, _ := req.Body.(*once)
 		var rest []byte
 		if body != nil {
 			rest = body.rest
 		}
 		res, err := p.Transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
-		if err == nil || met == nil || met.written.Load() != before || tried >= maxUnsent || req.Context().Err() != nil {
+		if err == nil || met == nil || met.written.Load() != before || tried > maxIdle || req.Context().Err() != nil {
 			return res, err
 		}
 		if body != nil {
@@ -98,7 +177,7 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // dial connects to the first address of a name that answers, IPv6 or IPv4.
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var (
 		mu    sync.Mutex // both families may be tried at once
 		tried []string
@@ -121,5 +200,5 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 		defer mu.Unlock()
 		return nil, &dialError{slices.Clone(tried), err}
 	}
-	return &conn{Conn: c}, nil
+	return &conn{Conn: c, home: p}, nil
 }

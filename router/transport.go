@@ -37,11 +37,11 @@ type transportKey struct {
 // that a slow server never starves another.
 type transports struct {
 	mu    sync.Mutex
-	pools map[transportKey]pool
+	pools map[transportKey]*pool
 }
 
 func newTransports() *transports {
-	return &transports{pools: make(map[transportKey]pool)}
+	return &transports{pools: make(map[transportKey]*pool)}
 }
 
 // get returns the connection pool for base, one base URL of server s (nil for
@@ -67,9 +67,8 @@ func (t *transports) get(s *config.Server, base *url.URL) (http.RoundTripper, er
 	if first, ok := t.pools[key]; ok {
 		return first, nil
 	}
-	made = pool{transport}
-	t.pools[key] = made
-	return made, nil
+	t.pools[key] = transport
+	return transport, nil
 }
 
 // keep drops the pools of servers that c no longer has as they were. Requests
@@ -121,7 +120,7 @@ func NewCarrier(s *config.Server, base *url.URL) (http.RoundTripper, error) {
 	return newTransports().get(s, base)
 }
 
-func newTransport(key transportKey, secure bool) (*http.Transport, error) {
+func newTransport(key transportKey, secure bool) (*pool, error) {
 	idle := idlePlain
 	if secure {
 		idle = idleTLS
@@ -134,16 +133,17 @@ func newTransport(key transportKey, secure bool) (*http.Transport, error) {
 		}
 		tlsConfig.RootCAs = roots
 	}
-	return &http.Transport{
+	p := &pool{}
+	p.Transport = &http.Transport{
 		Proxy:                 environmentProxy,
-		DialContext:           dial,
+		DialContext:           p.dial,
 		TLSClientConfig:       tlsConfig,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ForceAttemptHTTP2:     true,
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		DisableCompression:    true, // the client's Accept-Encoding stands
 		MaxIdleConns:          1024,
-		MaxIdleConnsPerHost:   256,
+		MaxIdleConnsPerHost:   maxIdle,
 		IdleConnTimeout:       idle,
 		ResponseHeaderTimeout: key.firstByte,
 		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
@@ -152,7 +152,8 @@ func newTransport(key transportKey, secure bool) (*http.Transport, error) {
 			}
 			return nil
 		},
-	}, nil
+	}
+	return p, nil
 }
 
 // errProxySetting says that HTTPS_PROXY or HTTP_PROXY is no URL. Its value is

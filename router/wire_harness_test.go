@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -224,3 +225,6 @@ func request(r *bufio.Reader) (*http.Request, []byte) {
 func answerJSON(status int, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, http.StatusText(status), len(body), body)
 }
+
+// full reports whether the long forms of tests are to run.
+func full() bool { return os.Getenv("AGENTOP_TEST_FULL") != "" }

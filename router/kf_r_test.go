@@ -1,0 +1,697 @@
+package router
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentop/router/config"
+	"agentop/router/fakeserver"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// The tests of this file are named by the ids of known failures of other
+// proxies: request handling.
+
+// encode gives body a content coding.
+func encode(t testing.TB, coding string, body []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip", "x-gzip":
+		w = gzip.NewWriter(&out)
+	case "deflate":
+		w = zlib.NewWriter(&out)
+	case "raw deflate":
+		w, _ = flate.NewWriter(&out, 6)
+	case "br":
+		w = brotli.NewWriter(&out)
+	case "zstd":
+		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	default:
+		t.Fatalf("no coding %q", coding)
+	}
+	if _, err := w.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// bigClaude is a main turn of about n bytes.
+func bigClaude(n int) string {
+	var text strings.Builder
+	for i := 0; text.Len() < n; i++ {
+		fmt.Fprintf(&text, "line %d of some source file, %x; ", i, i*2654435761)
+	}
+	return claudeBody(user(text.String()))
+}
+
+func TestKF_R1_CodedRequestBodies(t *testing.T) {
+	for _, size := range []int{1 << 10, 2 << 20} {
+		plain := []byte(bigClaude(size))
+		for _, coding := range []string{"zstd", "gzip", "x-gzip", "br", "deflate", "raw deflate"} {
+			t.Run(fmt.Sprint(coding, " ", size), func(t *testing.T) {
+				coded := encode(t, coding, plain)
+				label := strings.TrimPrefix(coding, "raw ")
+				header := claudeHeader("s1")
+				header.Set("Content-Encoding", label)
+
+				b := newBench(t, nil)
+				res := b.do("POST", "/claude-code/v1/messages", bytes.NewReader(coded), header.Clone())
+				read(t, res)
+				rec := b.last("a")
+				if !bytes.Equal(rec.Body, coded) || rec.Header.Get("Content-Encoding") != label {
+					t.Errorf("without an edit the server got %d bytes of %q, want %d of %q", len(rec.Body), rec.Header.Get("Content-Encoding"), len(coded), label)
+				}
+				if got := res.Header.Get(RouteHeader); !strings.Contains(got, "turn=opening; pin=new") {
+					t.Errorf("route = %q: the body was not read", got)
+				}
+
+				b.only(b.servers["a"].URL(), `key: none, rename: {"claude-*": glm-5}`)
+				// Another conversation: the first one keeps the name that it was opened with.
+				header.Set("X-Claude-Code-Session-Id", "s2")
+				read(t, b.do("POST", "/claude-code/v1/messages", bytes.NewReader(coded), header.Clone()))
+				rec = b.last("a")
+				want := bytes.Replace(plain, []byte(`"claude-opus-5-5"`), []byte(`"glm-5"`), 1)
+				if !bytes.Equal(rec.Body, want) || rec.Header.Get("Content-Encoding") != "" {
+					t.Errorf("with an edit the server got %d bytes of %q, want %d plain", len(rec.Body), rec.Header.Get("Content-Encoding"), len(want))
+				}
+			})
+		}
+	}
+}
+
+func TestKF_R1_ABodyThatCannotBeDecodedIsAClear400(t *testing.T) {
+	good := encode(t, "zstd", []byte(claudeBody(user("hello"))))
+	broken := bytes.Clone(good)
+	broken[len(broken)/2] ^= 0xff
+	cases := []struct {
+		name, label string
+		body        []byte
+	}{
+		{"broken zstd", "zstd", broken}, {"cut zstd", "zstd", good[:len(good)-5]}, {"not gzip", "gzip", []byte("{}")},
+		{"not br", "br", []byte("{}{}{}")}, {"unknown coding", "rot13", []byte("{}")},
+		{"four codings", "gzip, gzip, gzip, gzip", good},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, nil)
+			header := claudeHeader("s1")
+			header.Set("Content-Encoding", c.label)
+			res := b.do("POST", "/claude-code/v1/messages", bytes.NewReader(c.body), header)
+			body := read(t, res)
+			if res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "agentop: the request body cannot be read") {
+				t.Errorf("answer %d %s", res.StatusCode, body)
+			}
+			// What nobody has to read goes as it came.
+			header = claudeHeader("s1")
+			header.Set("Content-Encoding", c.label)
+			res = b.do("POST", "/claude-code/v1/files", bytes.NewReader(c.body), header)
+			read(t, res)
+			if rec := b.last("own"); !bytes.Equal(rec.Body, c.body) || rec.Header.Get("Content-Encoding") != c.label {
+				t.Errorf("a file came as %d bytes of %q", len(rec.Body), rec.Header.Get("Content-Encoding"))
+			}
+		})
+	}
+}
+
+func TestKF_R2_LongConversationsPass(t *testing.T) {
+	sizes := []int{0, 1_100_000, 10_000_000, 31_000_000}
+	if full() {
+		sizes = append(sizes, 64<<20, 200<<20)
+	}
+	b := newBench(t, scripted(fakeserver.Behaviour{Status: 200, Body: []byte("{}")}))
+	b.only(b.servers["a"].URL(), "key: none")
+	for _, size := range sizes {
+		for _, chunked := range []bool{false, true} {
+			body := claudeBody(user(strings.Repeat("x", size)))
+			if size == 0 {
+				body = ""
+			}
+			var r io.Reader = strings.NewReader(body)
+			if chunked {
+				r = io.MultiReader(r) // hides the length
+			}
+			read(t, b.do("POST", "/claude-code/v1/messages", r, claudeHeader("s1")))
+			if got := b.last("a").Body; string(got) != body {
+				t.Errorf("%d bytes (chunked %v) came as %d", len(body), chunked, len(got))
+			}
+		}
+	}
+}
+
+// allocated is what f allocates in all, live or not.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func TestKF_R2_ReadingABodyCostsItsSizeOnceOrTwice(t *testing.T) {
+	const size = 32 << 20
+	body := bytes.Repeat([]byte("x"), size)
+	for _, c := range []struct {
+		name   string
+		length int64
+		most   float64
+	}{{"with a length", size, 1.05}, {"chunked", -1, 2.3}} {
+		req, _ := http.NewRequest("POST", "/", nil)
+		req.ContentLength, req.Body = c.length, io.NopCloser(bytes.NewReader(body))
+		got := float64(allocated(func() {
+			if b, _, err := readBody(req, 256<<20); err != nil || len(b) != size {
+				t.Errorf("%s: %d bytes, %v", c.name, len(b), err)
+			}
+		})) / size
+		t.Logf("%s: %.2f bytes allocated for each byte of the body", c.name, got)
+		if got > c.most {
+			t.Errorf("%s: %.2f bytes allocated for each byte of the body, want at most %.2f", c.name, got, c.most)
+		}
+	}
+}
+
+func TestKF_R3_TooLargeIsA413AndTheConversationGoesOn(t *testing.T) {
+	for _, f := range formats {
+		t.Run(f.name, func(t *testing.T) {
+			b := newBench(t, nil)
+			b.configure(fmt.Sprintf("max_body: 1 MB\nservers:\n  a: {url: %s, key: none}\nagents:\n  claude-code: {server: a}\n  codex: {server: a}\n  opencode: {server: a}\n", b.servers["a"].URL()))
+			header := claudeHeader("s1")
+			header.Set("Session-Id", "s1")
+			header.Set("X-Session-Id", "s1")
+			send := func(body string) (*http.Response, string) {
+				res := b.do("POST", f.path, io.MultiReader(strings.NewReader(body)), header.Clone())
+				return res, read(t, res)
+			}
+			send(f.body)
+			pins := fmt.Sprint(b.pins.values)
+			res, body := send(f.body + strings.Repeat(" ", 1<<20))
+			if res.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Fatalf("status %d, want 413", res.StatusCode)
+			}
+			for _, want := range []string{"agentop: ", "max_body", `"error"`} {
+				if !strings.Contains(body, want) {
+					t.Errorf("the error lacks %q: %s", want, body)
+				}
+			}
+			if got := fmt.Sprint(b.pins.values); got != pins {
+				t.Errorf("the pin changed from %s to %s", pins, got)
+			}
+			if res, _ := send(f.body); res.StatusCode != http.StatusOK || !strings.Contains(res.Header.Get(RouteHeader), "server=a") {
+				t.Errorf("the next request: %d %s", res.StatusCode, res.Header.Get(RouteHeader))
+			}
+		})
+	}
+}
+
+// oddBodies are bodies that a decoder would change, lose or refuse.
+func oddBodies() map[string]string {
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	return map[string]string{
+		"numbers":            `{"model":"m","n":[1.0,1e3,12345678901234567890,-0,1e400,0.1e-999]}`,
+		"unsorted":           `{"z":1,"messages":[{"role":"user","content":"a"}],"a":{"c":1,"b":2},"model":"claude-opus-5-5","stream":true}`,
+		"escapes":            `{"model":"m","messages":[{"role":"user","content":"\u00e4ä\/\ud83d\ude00😀\u0041"}]}`,
+		"html":               "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"<a href='x'>&amp; \\u003c\u2028\u2029\"}]}",
+		"lone surrogate":     `{"model":"m","messages":[{"role":"user","content":"\ud83d and \udc00"}]}`,
+		"invalid utf-8":      "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\xc3(\xed\xa0\x80\"}]}",
+		"nul":                "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\\u0000\x00\"}]}",
+		"duplicate keys":     `{"model":"a","messages":[],"model":"b","messages":[{"role":"user","content":"x"}],"stream":false,"stream":true}`,
+		"deep":               `{"model":"m","x":` + deep + `,"messages":[{"role":"user","content":"x"}]}`,
+		"deep and open":      `{"model":"m","messages":` + strings.Repeat("[{", 50_000),
+		"white space":        " \t\r\n{ \"model\" : \"m\" ,\r\n\"messages\" : [ ] } \n\n",
+		"byte order mark":    "\xef\xbb\xbf{\"model\":\"m\",\"messages\":[]}",
+		"not JSON":           "hello",
+		"array":              "[1,2,3]",
+		"null":               "null",
+		"two values":         `{"model":"m"}{"model":"n"}`,
+		"trailing comma":     `{"model":"m",}`,
+		"cut":                `{"model":"m","messages":[{"role":"us`,
+		"cache_control":      `{"model":"m","system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}],"tools":[{"name":"a","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`,
+		"future fields":      `{"model":"m","brand_new":{"deep":[{"er":null}]},"messages":[{"role":"oracle","content":[{"type":"hologram","data":{"x":1}}],"mood":"blue"}],"\u006dodel2":1}`,
+		"escaped key":        `{"mod\u0065l":"claude-opus-5-5","messages":[{"role":"user","content":"x"}]}`,
+		"model is an object": `{"model":{"a":1},"messages":[]}`,
+		"wrong types":        `{"model":1,"messages":"x","system":7,"stream":"yes","tools":{},"metadata":[]}`,
+		"nothing":            "",
+		"one space":          " ",
+	}
+}
+
+func TestKF_R4_R5_R6_BodiesPassByteForByte(t *testing.T) {
+	// The answer is of no interest, and the fake server's own reading neither.
+	b := newBench(t, scripted(fakeserver.Behaviour{Status: 200, Body: []byte("{}")}))
+	n := 0
+	for _, path := range []string{"/claude-code/v1/messages", "/codex/v1/responses", "/opencode/lab/v1/chat/completions", "/claude-code/v1/messages/count_tokens", "/claude-code/v1/files"} {
+		for name, body := range oddBodies() {
+			for _, rename := range []string{"", `, rename: {"claude-*": "gl\"m"}`} {
+				b.only(b.servers["a"].URL(), "key: none"+rename)
+				n++ // a conversation keeps the names it was opened with
+				id := fmt.Sprint("s", n)
+				res := b.do("POST", path, strings.NewReader(body), http.Header{"Content-Type": {"application/json"}, "X-Session-Id": {id}, "Session-Id": {id}, "X-Claude-Code-Session-Id": {id}})
+				answer := read(t, res)
+				if res.StatusCode != http.StatusOK {
+					t.Errorf("%s %s: %d %s", path, name, res.StatusCode, answer)
+					continue
+				}
+				want := body
+				if rename != "" && !strings.HasSuffix(path, "files") {
+					want = strings.Replace(body, `"claude-opus-5-5"`, `"gl\"m"`, 1)
+				}
+				if got := string(b.last("a").Body); got != want {
+					t.Errorf("%s %s%s: the server got %.200q, want %.200q", path, name, rename, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestKF_R7_BetaFlagsArriveCompleteAndInOrder(t *testing.T) {
+	b := newBench(t, nil)
+	for _, name := range []string{"Anthropic-Beta", "Openai-Beta"} {
+		for _, values := range [][]string{
+			{"oauth-2025-04-20,made-up-2099-01-01, context-1m-2025-08-07"},
+			{"z-first", "a-second,b-third", ""},
+		} {
+			header := claudeHeader("s1")
+			header[name] = values
+			read(t, b.do("POST", "/claude-code/v1/messages?beta=true", strings.NewReader(claudeBody(user("hello"))), header))
+			if got := b.last("a").Header[name]; !slices.Equal(got, values) {
+				t.Errorf("%s = %q, want %q", name, got, values)
+			}
+		}
+	}
+}
+
+func TestKF_R8_MethodPathAndQueryArriveAsSent(t *testing.T) {
+	b := newBench(t, nil)
+	cases := []struct{ method, path, query string }{
+		{"POST", "/v1/messages", "beta=true"}, {"POST", "/v1/messages/count_tokens", "beta=true"},
+		{"GET", "/v1/models", "a=1&a=2&b"}, {"GET", "/v1/models", "x=%zz&;y=%20+%2B&%C3%A4=ä&#frag?&&"},
+		{"GET", "/v1/models/zai%2Fglm-5%20x", ""}, {"GET", "/v1/models//x", ""}, {"GET", "/v1/models/%61", ""},
+		{"GET", "/v1/models/a|b^c\"d{}`<>[]\\\xff", "q=|"}, {"GET", "/v1/models/..%2f../x/./..", ""}, {"GET", "/v1/models;a=b/c:d@e!$&'()*+,=", ""},
+		{"DELETE", "/v1/files/x", ""}, {"PUT", "/v1/files/x", "?"}, {"PROPFIND", "/v1/files", ""},
+	}
+	for _, c := range cases {
+		target := c.path
+		if c.query != "" {
+			target += "?" + c.query
+		}
+		raw := fmt.Sprintf("%s /claude-code%s HTTP/1.1\r\nHost: %s\r\nContent-Length: 0\r\nAnthropic-Version: 2023-06-01\r\nConnection: close\r\n\r\n", c.method, target, strings.TrimPrefix(b.url, "http://"))
+		b.raw(raw)
+		var rec *fakeserver.Record
+		for _, name := range []string{"a", "own"} {
+			if list := b.servers[name].Records(); len(list) > 0 {
+				rec = list[len(list)-1]
+			}
+			b.servers[name].Reset()
+			if rec != nil {
+				break
+			}
+		}
+		if rec == nil {
+			t.Errorf("%s %s reached no server", c.method, target)
+			continue
+		}
+		if rec.Query != c.query || rec.Method != c.method || rec.Header.Get("Anthropic-Version") != "2023-06-01" {
+			t.Errorf("sent %s %s, came %s %s?%s", c.method, target, rec.Method, rec.Path, rec.Query)
+		}
+	}
+}
+
+// raw sends bytes to the proxy on a connection of their own, and returns what
+// came back until the end.
+func (b *bench) raw(text string) string {
+	b.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(c, text); err != nil {
+		b.t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		b.t.Fatalf("after %q: %v", answer, err)
+	}
+	return string(answer)
+}
+
+func TestKF_R8_RequestTargetsArriveByteForByte(t *testing.T) {
+	targets := make(chan string, 1)
+	b := newBench(t, nil)
+	base := upstream(t, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		line, _ := r.ReadString('\n')
+		for l := line; strings.TrimSpace(l) != ""; l, _ = r.ReadString('\n') {
+		}
+		targets <- strings.Fields(line)[1]
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	})
+	for _, target := range []string{
+		"/v1/models", "/v1/models?", "/v1/models??", "/v1/models?a=1&a=2;b=%zz&#f", "/v1/models/a|b^c\"d{}`<>\\", "/v1/models/\xc3\xa4\xff",
+		"/v1/models/%c3%A4%2F%2f", "/v1/models//x", "/v1/models/../x/.", "/v1/models;a=b/c:d@e!$&'()*+,=[]~", "/v1/models?q=\xff\xfe|^", "/v1/models#x",
+	} {
+		for _, prefix := range []string{"", "/some%2Fprefix"} {
+			b.only(base+prefix, "key: none")
+			b.raw("GET /claude-code" + target + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(b.url, "http://") + "\r\nConnection: close\r\n\r\n")
+			if got := <-targets; got != prefix+target {
+				t.Errorf("sent %q, came %q", prefix+target, got)
+			}
+		}
+	}
+}
+
+func TestKF_R9_R10_R11_BaseURLsAndPathsJoinOnce(t *testing.T) {
+	for _, c := range []struct{ base, more, path, want string }{
+		{"", "", "/claude-code/v1/messages", "/v1/messages"},
+		{"/", "", "/claude-code/v1/messages", "/v1/messages"},
+		{"//", "", "/claude-code/v1/messages", "/v1/messages"},
+		{"", "", "/claude-code//v1/messages", "/v1/messages"},
+		{"/v1", "", "/claude-code/v1/messages", "/v1/messages"},
+		{"/v1/", "", "/codex/responses", "/v1/responses"},
+		{"", "", "/codex/responses", "/v1/responses"},
+		{"/openai", ", v1: strip", "/codex/v1/responses", "/openai/responses"},
+		{"/openai", ", v1: strip", "/codex/responses", "/openai/responses"},
+	} {
+		b := newBench(t, nil)
+		b.only(b.servers["a"].URL()+c.base, "key: none"+c.more)
+		read(t, b.do("POST", c.path, strings.NewReader("{}"), nil))
+		if got := b.last("a").Path; got != c.want {
+			t.Errorf("base %q%s, path %s: came as %q, want %q", c.base, c.more, c.path, got, c.want)
+		}
+	}
+	_, err := config.Parse("c.yaml", []byte("servers:\n  a: {url: http://a/v1/messages}\n"))
+	if err == nil || !strings.Contains(err.Error(), "write http://a") {
+		t.Errorf("a whole endpoint as a base URL: %v, want the corrected form", err)
+	}
+}
+
+func TestKF_R9_WrongBaseURLsAreShown(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		behave     fakeserver.Behaviour
+	}{
+		{"HTML 200", "web page", fakeserver.HTML()},
+		{"text 404", "no such path (404)", fakeserver.Behaviour{Status: 404, Media: "text/plain", Body: []byte("404 page not found\n")}},
+		{"redirect", "redirects elsewhere (308)", fakeserver.Redirect(308, "https://example.com/")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, scripted(c.behave))
+			log := b.watchLog()
+			res := b.claude("s1", user("hello"))
+			if body := read(t, res); res.StatusCode != c.behave.Status || body != string(c.behave.Body) {
+				t.Errorf("the answer did not pass as it is: %d %q", res.StatusCode, body)
+			}
+			for _, want := range []string{"wrong base URL", "server=a", b.servers["a"].URL() + "/v1/messages"} {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("the log lacks %q:\n%s", want, log)
+				}
+			}
+			s, _ := b.config().Server("a")
+			if health, _, _, _ := b.router.ServerState(s); !strings.Contains(health.Error, c.want) {
+				t.Errorf("status shows %+v, want %q", health, c.want)
+			}
+		})
+	}
+}
+
+func TestKF_R12_ProbesAreAnsweredAndMakeNoPin(t *testing.T) {
+	b := newBench(t, nil)
+	for _, key := range []string{"", "sk-fake-client"} {
+		for _, base := range []string{"", "/claude-code"} {
+			for _, c := range []struct {
+				method, path string
+				ours         bool
+				status       int
+			}{
+				{"HEAD", "/", true, 200}, {"HEAD", "/api/hello", true, 200}, {"HEAD", "", true, 200},
+				{"GET", "/", false, 200}, {"GET", "/v1/models", false, 200}, {"GET", "/v1/models/x", false, 404},
+			} {
+				header := http.Header{"User-Agent": {"claude-cli/2.1.332 (external, cli)"}}
+				if key != "" {
+					header.Set("X-Api-Key", key)
+				}
+				before := b.servers["a"].Arrivals() + b.servers["own"].Arrivals()
+				path := base + c.path
+				if path == "" {
+					path = "/"
+				}
+				res := b.do(c.method, path, nil, header)
+				read(t, res)
+				passed := b.servers["a"].Arrivals()+b.servers["own"].Arrivals() > before
+				if res.StatusCode != c.status || passed == c.ours {
+					t.Errorf("%s %s: %d, passed on %v", c.method, path, res.StatusCode, passed)
+				}
+			}
+		}
+	}
+	if len(b.pins.values) != 0 {
+		t.Errorf("pins were made: %v", b.pins.values)
+	}
+}
+
+func TestKF_R13_NoCountTokensIsNoFault(t *testing.T) {
+	for _, missing := range []fakeserver.Behaviour{
+		{Status: 404, Body: []byte(`{"detail":"Not Found"}`)},
+		{Status: 404, Media: "text/plain", Body: []byte("404 page not found\n")},
+	} {
+		b := newBench(t, func(_ string, rec *fakeserver.Record) fakeserver.Behaviour {
+			if strings.HasSuffix(rec.Path, "/count_tokens") {
+				return missing
+			}
+			return fakeserver.Behaviour{}
+		})
+		read(t, b.claude("s1", user("hello")))
+		s, _ := b.config().Server("a")
+		before, _, _, _ := b.router.ServerState(s)
+		pins := fmt.Sprint(b.pins.values)
+		res := b.post("/claude-code/v1/messages/count_tokens", claudeBody(user("hello")), claudeHeader("s1"))
+		if body := read(t, res); res.StatusCode != 404 || body != string(missing.Body) {
+			t.Errorf("count_tokens: %d %q", res.StatusCode, body)
+		}
+		after, _, _, _ := b.router.ServerState(s)
+		if after.State != before.State || after.Error != before.Error || fmt.Sprint(b.pins.values) != pins {
+			t.Errorf("health %+v became %+v, or the pin changed", before, after)
+		}
+		if res := b.claude("s1", user("hello")); res.StatusCode != 200 {
+			t.Errorf("the next message: %d", res.StatusCode)
+		}
+	}
+}
+
+func TestKF_R14_WebSocketsGetOneCleanAnswer(t *testing.T) {
+	b := newBench(t, nil)
+	upgrade := func(path string) string {
+		return b.raw("GET " + path + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(b.url, "http://") +
+			"\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n" +
+			"User-Agent: codex_cli_rs/0.171.0\r\nAuthorization: Bearer sk-fake\r\n\r\nGET /-/healthy HTTP/1.1\r\nHost: " + strings.TrimPrefix(b.url, "http://") + "\r\nConnection: close\r\n\r\n")
+	}
+	for _, path := range []string{"/codex/v1/responses", "/codex/responses", "/v1/responses", "/codex/v1/realtime"} {
+		got := upgrade(path)
+		if !strings.HasPrefix(got, "HTTP/1.1 426 ") || !strings.Contains(got, RouteHeader+": agent=codex;") || !strings.Contains(got, "agentop: ") {
+			t.Errorf("%s: %s", path, got)
+		}
+		if !strings.HasSuffix(got, "agentop is here\n") {
+			t.Errorf("%s: the connection was not good for another request: %s", path, got)
+		}
+	}
+	if n := b.servers["a"].Arrivals() + b.servers["own"].Arrivals(); n != 0 {
+		t.Errorf("%d requests were passed on", n)
+	}
+	res := b.do("GET", "/codex/v1/responses", nil, nil)
+	read(t, res)
+	if n := b.servers["a"].Arrivals() + b.servers["own"].Arrivals(); n != 1 {
+		t.Errorf("an ordinary GET was passed on %d times, want once", n)
+	}
+}
+
+func TestKF_R15_ExpectContinueIsAnsweredAtOnce(t *testing.T) {
+	b := newBench(t, nil)
+	log := b.watchLog()
+	for _, chunked := range []bool{false, true} {
+		body := bigClaude(2 << 20)
+		c, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(patience))
+		framing := fmt.Sprintf("Content-Length: %d", len(body))
+		if chunked {
+			framing = "Transfer-Encoding: chunked"
+		}
+		fmt.Fprintf(c, "POST /claude-code/v1/messages HTTP/1.1\r\nHost: %s\r\nExpect: 100-continue\r\n%s\r\nX-Claude-Code-Session-Id: s%v\r\nConnection: close\r\n\r\n", c.RemoteAddr(), framing, chunked)
+		asked := time.Now()
+		r := bufio.NewReader(c)
+		line, err := r.ReadString('\n')
+		if err != nil || line != "HTTP/1.1 100 Continue\r\n" {
+			t.Fatalf("got %q, %v", line, err)
+		}
+		t.Logf("100 Continue after %v", time.Since(asked))
+		_, _ = r.ReadString('\n')
+		if chunked {
+			fmt.Fprintf(c, "%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+		} else {
+			_, _ = io.WriteString(c, body)
+		}
+		answer, err := io.ReadAll(r)
+		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200 ")) {
+			t.Errorf("answer %.200s, %v", answer, err)
+		}
+		_ = c.Close()
+		rec := b.last("a")
+		if string(rec.Body) != body || rec.Header.Get("Expect") != "" {
+			t.Errorf("the server got %d bytes, Expect %q", len(rec.Body), rec.Header.Get("Expect"))
+		}
+	}
+	if got := b.servers["a"].Arrivals(); got != 2 {
+		t.Errorf("the server got %d requests, want 2", got)
+	}
+	if strings.Contains(log.String(), "panic") {
+		t.Errorf("the log tells of a panic: %s", log)
+	}
+}
+
+func TestKF_R16_ConnectionHeadersEndHere(t *testing.T) {
+	b := newBench(t, nil)
+	b.choose("")
+	raw := "POST /claude-code/v1/messages HTTP/1.1\r\nHost: " + strings.TrimPrefix(b.url, "http://") + "\r\n" +
+		"Connection: close, foo, X-Forwarded-For, Upgrade, HTTP2-Settings, TE\r\nfoo: x\r\nX-Forwarded-For: 10.9.9.9\r\nTE: trailers, deflate\r\nTrailer: X-Sum\r\n" +
+		"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nProxy-Authorization: Basic Zm9v\r\nProxy-Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n" +
+		"Transfer-Encoding: chunked\r\nX-Claude-Code-Session-Id: s1\r\nX-Kept: 1\r\nX-Kept: 2\r\nX-Empty:\r\nVia: 1.0 fred\r\nForwarded: for=1.2.3.4\r\nX-Real-Ip: 1.2.3.4\r\nX-Upstream: http://evil.example\r\nCookie: a=b\r\nDate: yesterday\r\nContent-MD5: x\r\n\r\n" +
+		"2\r\n{}\r\n0\r\nX-Sum: 1\r\n\r\n"
+	b.raw(raw)
+	got := b.last("own").Header.Clone()
+	want := http.Header{
+		"X-Claude-Code-Session-Id": {"s1"}, "X-Kept": {"1", "2"}, "X-Empty": {""}, "Via": {"1.0 fred"}, "Forwarded": {"for=1.2.3.4"}, "X-Real-Ip": {"1.2.3.4"},
+		"X-Upstream": {"http://evil.example"}, "Cookie": {"a=b"}, "Date": {"yesterday"}, "Content-Md5": {"x"}, "Content-Length": {"2"},
+	}
+	for name := range want {
+		if !slices.Equal(got[name], want[name]) {
+			t.Errorf("%s = %q, want %q", name, got[name], want[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("headers that should not be there: %v", got)
+	}
+}
+
+func TestKF_R16_NothingIsInvented(t *testing.T) {
+	heads := make(chan string, 1)
+	base := upstream(t, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		var head strings.Builder
+		for {
+			line, err := r.ReadString('\n')
+			head.WriteString(line)
+			if err != nil || line == "\r\n" {
+				break
+			}
+		}
+		heads <- head.String()
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+	})
+	b := newBench(t, nil)
+	b.only(base, "key: none")
+	u, _ := url.Parse(base)
+	for _, c := range []struct{ method, more, body, want string }{
+		{"GET", "", "", ""}, {"POST", "Content-Length: 0\r\n", "", "Content-Length: 0\r\n"}, {"DELETE", "", "", ""},
+		{"PUT", "", "", "Content-Length: 0\r\n"}, {"GET", "Content-Length: 2\r\n", "{}", "Content-Length: 2\r\n"},
+		{"POST", "Content-Length: 0\r\nIdempotency-Key: k\r\n", "", "Content-Length: 0\r\nidempotency-key: k\r\n"},
+	} {
+		answer := b.raw(c.method + " /claude-code/v1/files HTTP/1.1\r\nHost: " + strings.TrimPrefix(b.url, "http://") + "\r\nConnection: close\r\n" + c.more + "\r\n" + c.body)
+		if len(heads) == 0 {
+			t.Fatalf("%s: nothing reached the server: %s", c.method, answer)
+		}
+		// A server that closes without saying so is asked to close.
+		if got, want := strings.Replace(<-heads, "Connection: close\r\n", "", 1), c.method+" /v1/files HTTP/1.1\r\nHost: "+u.Host+"\r\n"+c.want+"\r\n"; got != want {
+			t.Errorf("the server got\n%q, want\n%q", got, want)
+		}
+		if head, _, _ := strings.Cut(answer, "\r\n\r\n"); strings.Contains(head, "Date:") || strings.Contains(head, "Content-Type:") {
+			t.Errorf("the answer has headers that nobody sent: %q", head)
+		}
+	}
+}
+
+func TestKF_R17_BombsCostNoMoreThanTheLimit(t *testing.T) {
+	const limit = 64 << 20
+	zeros := func(size int64) io.Reader { return io.LimitReader(zeroes{}, size) }
+	bomb := func(size int64) []byte {
+		var out bytes.Buffer
+		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(z, zeros(size)); err != nil {
+			t.Fatal(err)
+		}
+		_ = z.Close()
+		return out.Bytes()
+	}
+	single := bomb(2 << 30)
+	double := encode(t, "gzip", bomb(512<<20))
+	triple := encode(t, "br", double)
+	for _, c := range []struct {
+		name, label string
+		body        []byte
+	}{{"zstd, 2 GB", "zstd", single}, {"gzip of zstd", "zstd, gzip", double}, {"br of gzip of zstd", "zstd, gzip, br", triple}} {
+		header := http.Header{"Content-Encoding": {c.label}}
+		used := allocated(func() {
+			if _, err := decode(c.body, header, limit); err != errTooLarge {
+				t.Errorf("%s: %v, want errTooLarge", c.name, err)
+			}
+		})
+		t.Logf("%s: %d bytes sent, %d MB allocated at a limit of %d MB", c.name, len(c.body), used>>20, limit>>20)
+		if used > limit+limit/4 {
+			t.Errorf("%s: %d MB were allocated, want little more than the limit of %d MB", c.name, used>>20, limit>>20)
+		}
+	}
+	b := newBench(t, nil)
+	b.configure(fmt.Sprintf("max_body: 16 MB\nservers:\n  a: {url: %s, key: none}\nagents:\n  claude-code: {server: a}\n", b.servers["a"].URL()))
+	header := claudeHeader("s1")
+	header.Set("Content-Encoding", "zstd")
+	if res := b.do("POST", "/claude-code/v1/messages", bytes.NewReader(single), header); res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d, want 413", res.StatusCode)
+	}
+}
+
+func TestKF_R17_AWindowLargerThanNeededIsRefused(t *testing.T) {
+	// A frame header alone that asks for a window of 3.75 TB.
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0x01, 0x00, 0x00}
+	used := allocated(func() {
+		if _, err := decode(frame, http.Header{"Content-Encoding": {"zstd"}}, 1<<30); err == nil {
+			t.Error("it was decoded")
+		}
+	})
+	if used > 8<<20 {
+		t.Errorf("%d MB were allocated for it", used>>20)
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
