@@ -55,7 +55,7 @@ func (t *turn) question() placement.Question {
 	q := placement.Question{
 		Agent: t.rec.Agent, Session: t.rec.Session, Parent: t.rec.Parent,
 		Turn: t.rec.Unknown, Kind: t.rec.Kind, Format: t.rec.Format,
-		Response: o.PreviousResponseID, Keys: t.scratch.keys,
+		Response: o.PreviousResponseID, Keys: t.scratch.keys, Began: o.Began,
 		Unread: t.rec.Unknown == agents.NotInference && t.in.Method == http.MethodPost &&
 			t.rec.Kind == agents.KindOther,
 	}

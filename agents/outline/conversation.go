@@ -99,6 +99,8 @@ type conversation struct {
 	last    message // the last message read
 	user    bool    // a user message was read
 	leading bool    // nothing but system messages was read
+	replied bool    // the assistant wrote one
+	before  int     // elements before the first that it wrote
 	answer  tally   // Responses: of the items of the answer being read
 	carried int     // tools that input items bring along
 }
@@ -108,6 +110,7 @@ type conversation struct {
 func (s *scanner) messages() {
 	o := s.o
 	s.last, s.user, s.leading, s.answer, s.carried = message{}, false, true, tally{}, 0
+	s.replied, s.before = false, 0
 	o.Count, o.History, o.Signed = 0, false, false
 	o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser = o.FirstUser[:0], o.PriorUser[:0], o.LastUser[:0], o.AfterUser[:0]
 	o.Leading = o.Leading[:0]
@@ -178,6 +181,7 @@ func (s *scanner) element() {
 // endMessage files a message that was read to its end.
 func (s *scanner) endMessage(m *message) {
 	o := s.o
+	before := len(o.elements)
 	if !m.what.hidden() {
 		s.push(m.sum + s.hashName(m.role))
 	}
@@ -209,6 +213,9 @@ func (s *scanner) endMessage(m *message) {
 	switch m.what {
 	case functionCall, customCall, otherCall:
 		o.History = true
+	}
+	if o.History && !s.replied {
+		s.replied, s.before = true, before
 	}
 	s.answers(m)
 }

@@ -130,7 +130,10 @@ type Outline struct {
 	// Elements are the hashes of system and of each message in order, as
 	// prefix.Chain takes them: system first where there is one.
 	Elements []uint64
-	Replies  []Reply // the assistant's answers, oldest first
+	// Began is how many Elements come before the first that the assistant
+	// wrote; all of them where there is none.
+	Began   int
+	Replies []Reply // the assistant's answers, oldest first
 
 	elements []uint64 // Elements, and before them the system's place
 	texts    []Text   // of the message being read

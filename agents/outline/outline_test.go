@@ -189,7 +189,7 @@ func TestNoSumMeansNoHashes(t *testing.T) {
 	if len(o.Elements) != 0 || len(o.Replies) != 0 {
 		t.Errorf("hashes without a Sum: %v %v", o.Elements, o.Replies)
 	}
-	hashed.Elements, hashed.Replies = nil, nil
+	hashed.Elements, hashed.Replies, hashed.Began = nil, nil, 0
 	if d := difference(plainOutline(&o), plainOutline(&hashed)); d != "" {
 		t.Error(d)
 	}

@@ -257,6 +257,9 @@ func reference(f Format, body []byte) *Outline {
 	if v := top.get(key); v != nil {
 		referenceMessages(o, v)
 	}
+	if !o.History {
+		o.Began = len(o.Elements)
+	}
 	return o
 }
 
@@ -340,9 +343,13 @@ func referenceMessages(o *Outline, v *tree) {
 			o.Elements = append(o.Elements, sum)
 			continue
 		}
+		before, replied := len(o.Elements), o.History
 		referenceElement(o, m)
 		r.texts(m)
 		r.answers(m)
+		if o.History && !replied {
+			o.Began = before
+		}
 	}
 	r.end()
 }

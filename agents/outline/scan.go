@@ -242,10 +242,15 @@ func (s *scanner) finish() {
 	if s.sum == nil {
 		return
 	}
+	o.Began = len(o.elements)
+	if s.replied {
+		o.Began = s.before
+	}
 	if s.hasSystem {
 		o.elements[0] = s.systemSum
 		o.Elements = o.elements
 	} else {
 		o.Elements = o.elements[1:]
+		o.Began--
 	}
 }

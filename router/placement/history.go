@@ -125,8 +125,16 @@ func (p placing) byResponse() (found, bool) { // 2b
 // conversation's equal opening. The deepest key that anybody claims decides;
 // if it is ambiguous, all its claimants share the shallower ones, and those
 // can tell them apart no better.
+//
+// A prefix without an answer in it tells no more than that two conversations
+// began with the same words. What was answered tells them apart, so such a key
+// counts only where no answer in the history is long enough to have a mark:
+// a conversation that began elsewhere must not join one that began alike here.
 func (p placing) byKey() (found, bool) { // 2c
 	for i, n := len(p.q.Keys)-2, 0; i >= 0 && n < MaxLookups; i, n = i-1, n+1 {
+		if i < p.q.Began && len(p.q.Marks) > 0 {
+			break
+		}
 		if owners := p.k.Key(p.q.Keys[i]); len(owners) > 0 {
 			return p.claimed(Rule2cKey, owners)
 		}

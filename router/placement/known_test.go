@@ -101,6 +101,7 @@ func format(f outline.Format) func(*Question) { return func(q *Question) { q.For
 func response(id string) func(*Question)      { return func(q *Question) { q.Response = id } }
 func keys(k ...uint64) func(*Question)        { return func(q *Question) { q.Keys = k } }
 func marks(k ...uint64) func(*Question)       { return func(q *Question) { q.Marks = k } }
+func began(n int) func(*Question)             { return func(q *Question) { q.Began = n } }
 func waited(q *Question)                      { q.Waited = true }
 func unread(q *Question)                      { q.Unread = true }
 

@@ -30,6 +30,7 @@ type Question struct {
 	Response string   // previous_response_id, "" when absent
 	Keys     []uint64 // prefix keys of the input, shallowest first; the last is the full input's
 	Marks    []uint64 // reply marks of the assistant's messages that count, newest first
+	Began    int      // that many of Keys are of what came before the first answer
 
 	// Unread says of a request that is not inference as far as agentop can
 	// tell that its body may still be a turn, in a format that no parser
@@ -63,7 +64,8 @@ type ServerInfo struct {
 //  2. It is known under another name, or from before a loss; the first of:
 //     a. the request log has its last main turn,
 //     b. previous_response_id names an answer that was passed on,
-//     c. a strict prefix of its input was sent before,
+//     c. a strict prefix of its input was sent before (one that holds an
+//     answer, or any where no answer has a mark),
 //     d. an answer in its history was passed on,
 //     e. its parent is known.
 //     Each of b to e names a conversation: there, where that one is now.
