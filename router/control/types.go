@@ -229,6 +229,8 @@ type ServerSpec struct {
 	Key    string   `json:"key"`              // stored, env:NAME, keychain, client or none, as in config.yaml
 	Rename []Rename `json:"rename,omitempty"` // lines to write, after those that are there
 
+	StripV1 bool `json:"strip_v1,omitempty"` // its paths have no /v1: v1: strip
+
 	// Secret is the key itself when Key is "stored" or "keychain". It leaves
 	// the process only through Client.AddServer, and no answer holds it.
 	Secret string `json:"-"`

@@ -28,6 +28,7 @@ func newServer(a *App) *cobra.Command {
 		newServerUse(a, (*serverUseOptions).run),
 		newServerReset(a, (*serverResetOptions).run),
 		newServerTest(a, (*serverTestOptions).run),
+		newServerImport(a, (*serverImportOptions).run),
 	)
 	return c
 }

@@ -195,6 +195,7 @@ func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, the
 		}
 		s.URL = spec.URL
 		s.Key = keySource(spec.Key)
+		s.StripV1 = s.StripV1 || spec.StripV1
 		for _, line := range spec.Rename {
 			s.Rename = append(slices.Clone(s.Rename), config.Rename{Glob: line.Glob, Name: line.Name})
 		}

@@ -255,6 +255,7 @@ func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (contro
 		server.Pool, server.Headroom = nil, 0
 	}
 	server.URL, server.Key = spec.URL, source
+	server.StripV1 = server.StripV1 || spec.StripV1
 	for _, r := range spec.Rename {
 		if line := (config.Rename{Glob: r.Glob, Name: r.Name}); !slices.Contains(server.Rename, line) {
 			server.Rename = append(server.Rename, line)
