@@ -84,7 +84,7 @@ func (o *setupOptions) run(ctx context.Context) error {
 	app := *o.App
 	app.In = o.input // so that what asks below goes on where this has read to
 	o.App, o.Server.App = &app, &app
-	steps := []func(context.Context, home.Home) error{o.stepHome, o.stepServer, o.stepService, o.stepAgents, o.stepUse}
+	steps := []func(context.Context, home.Home) error{o.stepHome, o.stepServer, o.stepService, o.stepAgents}
 	for _, step := range steps {
 		if err := step(ctx, dir); err != nil {
 			return err
@@ -279,6 +279,15 @@ func (o *setupOptions) stepAgents(ctx context.Context, dir home.Home) error {
 		return err
 	}
 	for _, agent := range names {
+		if s.Status(agent).State == setup.StateOn {
+			if err := o.say("%s is enabled already", plain.Text(agent)); err != nil {
+				return err
+			}
+			if err := o.use(ctx, dir, agent); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := o.enableAgent(ctx, dir, s, agent); err != nil {
 			return err
 		}
@@ -289,9 +298,6 @@ func (o *setupOptions) stepAgents(ctx context.Context, dir home.Home) error {
 // enableAgent enables one agent, unless it is. That it cannot be enabled is
 // told, and ends nothing.
 func (o *setupOptions) enableAgent(ctx context.Context, dir home.Home, s *setup.Setup, agent string) error {
-	if s.Status(agent).State == setup.StateOn {
-		return o.say("%s is enabled already", plain.Text(agent))
-	}
 	if view, err := o.overview(ctx); err == nil && !view.running() {
 		return o.say("%s is not enabled, because no proxy is running and it would get no answers; once one runs: agentop agent enable %s", plain.Text(agent), plain.Text(agent))
 	}
@@ -303,6 +309,9 @@ func (o *setupOptions) enableAgent(ctx context.Context, dir home.Home, s *setup.
 		return o.say("%s is not enabled; later: agentop agent enable %s", plain.Text(agent), plain.Text(agent))
 	}
 	if err := o.account(ctx, dir, s, agent); err != nil {
+		return err
+	}
+	if err := o.use(ctx, dir, agent); err != nil { // first, since what is written depends on it
 		return err
 	}
 	enable := &agentEnableOptions{App: o.App, Agent: agent, Yes: o.Yes}
@@ -336,41 +345,25 @@ func (o *setupOptions) account(ctx context.Context, dir home.Home, s *setup.Setu
 	return o.say("%s has no own upstream: what no server is chosen for is refused\n  undo: take `upstream: none` out of %s", plain.Text(agent), plain.Text(dir.Config()))
 }
 
-// stepUse sends the enabled agents' new conversations to the server that was
-// added.
-func (o *setupOptions) stepUse(ctx context.Context, dir home.Home) error {
+// use sends an agent's new conversations to the server that was added, unless
+// they go to one.
+func (o *setupOptions) use(ctx context.Context, dir home.Home, agent string) error {
 	if o.Server.Name == "" {
 		return nil
 	}
 	c, err := readConfig(dir)
-	if err != nil {
+	if err != nil || c.Agents[agent].Server != "" {
 		return err
 	}
-	s, err := o.agentSetup(dir)
-	if err != nil {
+	yes, err := o.ask(ctx, fmt.Sprintf("Send new conversations of %s to %s? Running ones stay where they are.", agent, o.Server.Name))
+	if err != nil || !yes {
 		return err
 	}
-	for _, agent := range setup.Agents {
-		state := s.Status(agent).State
-		if c.Agents[agent].Server != "" || state != setup.StateOn && state != setup.StatePartly {
-			continue
-		}
-		yes, err := o.ask(ctx, fmt.Sprintf("Send new conversations of %s to %s? Running ones stay where they are.", agent, o.Server.Name))
-		if err != nil {
-			return err
-		}
-		if !yes {
-			continue
-		}
-		use := &serverUseOptions{App: o.App, Server: o.Server.Name, Agent: agent}
-		if err := use.run(ctx); err != nil {
-			return err
-		}
-		if err := o.say("  undo: agentop server reset --agent %s", agent); err != nil {
-			return err
-		}
+	choice := &serverUseOptions{App: o.App, Server: o.Server.Name, Agent: agent}
+	if err := choice.run(ctx); err != nil {
+		return err
 	}
-	return nil
+	return o.say("  undo: agentop server reset --agent %s", plain.Text(agent))
 }
 
 // finish opens the terminal UI, or says how all stands.
