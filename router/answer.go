@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,9 +32,17 @@ type answer struct {
 	bytes int64
 	err   error // how the body ended; nil until it did
 
+	whole func(stream.Summary) // told once when the answer's own end has come, before that is passed on
+
 	keepsHead bool
 	head      []byte // the beginning of an error that may be about the model
+
+	hashes []*prefix.Text // those that the observer has; used again after it
 }
+
+// texts are hashers for answers' texts. One holds over a kilobyte, and an
+// answer needs several.
+var texts = sync.Pool{New: func() any { return new(prefix.Text) }}
 
 // newAnswer wraps the body of res, an answer to a request of the given format.
 // Its summary must be taken in the end: until then it may hold a decoder.
@@ -42,9 +51,15 @@ func newAnswer(res *http.Response, f outline.Format, now func() time.Time) *answ
 	a.bare = res.ProtoMajor == 1 && res.ContentLength < 0 && len(res.TransferEncoding) == 0
 	if f != outline.NoFormat && res.StatusCode/100 == 2 {
 		a.observer = stream.NewDecoded(f, res.Header.Get("Content-Type"), joined(res.Header.Values("Content-Encoding")),
-			func() stream.Hash { return new(prefix.Text) })
+			a.newHash)
 	}
 	return a
+}
+
+func (a *answer) newHash() stream.Hash {
+	h := texts.Get().(*prefix.Text)
+	a.hashes = append(a.hashes, h)
+	return h
 }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -59,6 +74,9 @@ func (a *answer) Read(p []byte) (int, error) {
 		}
 		if a.observer != nil {
 			a.observer.Write(p[:n])
+			if a.observer.Ended() && a.whole != nil {
+				a.whole(a.summary())
+			}
 		}
 	}
 	if err == io.EOF && a.unfinished() {
@@ -92,6 +110,11 @@ func (a *answer) summary() stream.Summary {
 	if a.observer != nil {
 		a.sum = a.observer.Summary()
 		a.observer = nil
+		for _, h := range a.hashes {
+			h.Reset()
+			texts.Put(h)
+		}
+		a.hashes = nil
 	}
 	return a.sum
 }

@@ -35,9 +35,13 @@ func (u *upload) sent() bool {
 // errGone is what a reader gets that comes after the request has ended.
 var errGone = errors.New("request has ended")
 
-// release gives the memory back. No reader sees a byte of it afterwards.
+// release gives the memory back. No reader sees a byte of it afterwards, but
+// for one that is just writing it to a connection: then the memory is not used
+// again, and nobody waits.
 func (u *upload) release() {
-	u.mu.Lock()
+	if !u.mu.TryLock() {
+		return
+	}
 	defer u.mu.Unlock()
 	if !u.gone {
 		u.gone = true
@@ -71,6 +75,19 @@ func (o *once) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (o *once) Close() error { return nil }
+
+// writeTo writes at most n bytes to w as they stand in memory, in one call.
+func (o *once) writeTo(w io.Writer, n int64) (int64, error) {
+	o.from.mu.Lock()
+	defer o.from.mu.Unlock()
+	if o.from.gone && len(o.rest) > 0 {
+		return 0, errGone
+	}
+	p := o.rest[:min(n, int64(len(o.rest)))]
+	written, err := w.Write(p)
+	o.rest = o.rest[written:]
+	return int64(written), err
+}
 
 // Memory for bodies is kept by powers of two. Smaller and larger bodies are
 // left to the garbage collector: the ones are cheap, the others rare.
