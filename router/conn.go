@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -196,9 +197,32 @@ func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	c, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
+		c, err = dialLoopback(ctx, dialer, address, &tried, err)
+	}
+	if err != nil {
 		mu.Lock()
 		defer mu.Unlock()
 		return nil, &dialError{slices.Clone(tried), err}
 	}
 	return &conn{Conn: c, home: p}, nil
+}
+
+// dialLoopback tries the other loopback address of localhost, where the
+// system's table of hosts names only one and nobody answers there. It returns
+// the first error if that does not help.
+func dialLoopback(ctx context.Context, dialer net.Dialer, address string, tried *[]string, first error) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || !strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+		return nil, first
+	}
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		other := net.JoinHostPort(ip, port)
+		if slices.Contains(*tried, other) {
+			continue
+		}
+		if c, err := dialer.DialContext(ctx, "tcp", other); err == nil {
+			return c, nil
+		}
+	}
+	return nil, first
 }

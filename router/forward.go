@@ -51,15 +51,16 @@ func (t *turn) forward() *failure {
 // target finds the base URL, the connection pool and the key.
 func (t *turn) target() (*target, *failure) {
 	to := &target{place: placeName(t.decision.Server, t.member), mode: config.KeyClient}
-	base, strip := "", false
+	address := ""
 	if t.server == nil {
-		base, _ = t.ownUpstream()
-		strip = config.UpstreamStripsV1(base)
+		base, _ := t.ownUpstream()
+		address = config.JoinUpstream(base, t.split.Path, "")
 	} else {
-		base, strip, to.mode = baseURL(t.server, t.member), t.server.StripV1, t.server.Key.Kind
+		to.mode = t.server.Key.Kind
+		address = config.JoinURL(baseURL(t.server, t.member), t.split.Path, "", t.server.StripV1)
 	}
 	var err error
-	if to.url, err = upstreamURL(config.JoinURL(base, t.split.Path, "", strip), t.in.URL); err != nil {
+	if to.url, err = upstreamURL(address, t.in.URL); err != nil {
 		return nil, refuse("url", fmt.Sprintf("the URL of %s cannot be used: %v", t.serverWords(), err), "mend it in config.yaml")
 	}
 	if to.pool, err = t.transport(to.url); err != nil {
@@ -67,8 +68,7 @@ func (t *turn) target() (*target, *failure) {
 	}
 	if t.server != nil && to.mode != config.KeyClient && to.mode != config.KeyNone {
 		if to.key, err = t.r.Credentials.Key(t.in.Context(), t.server); err != nil {
-			return nil, refuse("key", fmt.Sprintf("no key for %s: %v", t.serverWords(), err),
-				fmt.Sprintf("set it with `agentop server add %s %s`", t.server.Name, t.server.URL))
+			return nil, t.keyless(err)
 		}
 	}
 	return to, nil

@@ -219,7 +219,11 @@ func (t *turn) refuse(f *failure) {
 	if t.in.Context().Err() != nil {
 		t.cut = "client" // it may have closed its half only: it is told all the same
 	}
-	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
+	path := t.split.Path
+	if path == "" {
+		path = rawPath(t.in) // refused before it was taken apart; a format is told by the end
+	}
+	f.write(t.w, agents.BodyFormatOf(t.in.Method, path), t.id)
 }
 
 // route is what the route header says of the turn as it stands.

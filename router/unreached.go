@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"agentop/agents"
+	"agentop/router/credential"
 	"agentop/router/placement"
 )
 
@@ -31,6 +32,19 @@ func (t *turn) unreached(err error, to *target) {
 	t.failure, t.status = f, f.status
 	t.route().set(t.w.Header())
 	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
+}
+
+// keyless is for a server whose key agentop does not have.
+func (t *turn) keyless(err error) *failure {
+	var e *credential.Error
+	if !errors.As(err, &e) {
+		return refuse("key", fmt.Sprintf("no key for %s: %v", t.serverWords(), err), "see `agentop server test "+t.server.Name+"`")
+	}
+	text := fmt.Sprintf("agentop cannot pay %s: %s", t.serverWords(), e.Reason)
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return refuse("key", text, e.Do)
 }
 
 func stateOf(f *failure) string {
