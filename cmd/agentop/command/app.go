@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/service"
 	"agentop/router/config"
 	"agentop/router/control"
 )
@@ -36,6 +37,8 @@ type App struct {
 	Examine func(context.Context, home.Home, *config.Server) control.Preflight
 	// Service gives the login service of a home; nil where the system has none.
 	Service func(home.Home) LoginService
+	// System is what the service commands act on; without Run, this one.
+	System service.System
 	// Processes counts an agent's running processes; false where that is not
 	// known. nil knows nothing.
 	Processes func(agent string) (int, bool)
@@ -77,6 +80,7 @@ func newApp(b Build) *App {
 		Processes:   countProcesses,
 		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, "") },
 	}
+	a.Service = newLoginService(a)
 	if a.OutTerminal {
 		if width, _, err := term.GetSize(out); err == nil {
 			a.Width = width

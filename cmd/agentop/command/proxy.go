@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/service"
 	"agentop/cmd/agentop/supervise"
 	"agentop/cmd/agentop/worker"
 	"agentop/router/config"
@@ -58,20 +62,45 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	if o.Worker {
 		return runWorker(ctx, o)
 	}
+	manager := os.Getenv(service.EnvName)
 	err := supervise.Run(ctx, supervise.Options{
 		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
 		Listen:   func() (string, error) { return listenAddress(o.Home) },
 		Down:     down,
 		Command:  []string{"proxy", "--" + supervise.WorkerFlag},
 		Terminal: term.IsTerminal(int(os.Stdin.Fd())),
+		Grace:    func() time.Duration { return grace(manager) },
 	})
 	if holder, held := supervise.IsHeld(err); held {
+		if manager == service.Launchd { // which starts again what does not end well
+			_, _ = fmt.Fprintf(o.Stderr, "agentop: %v\n", err)
+			return nil
+		}
 		return hint(fmt.Errorf("%w: %w", errDeclined, err), heldHint(holder))
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return hint(err, "`agentop doctor` says which program it is; another `listen` in config.yaml goes around it")
 	}
 	return err
+}
+
+// shutdownGrace is what streams have when the whole session ends: the network
+// goes with it, and a longer wait would only hold up the shutdown.
+const shutdownGrace = 5 * time.Second
+
+// grace is how long streams may go on after a stop; 0 leaves it as it is.
+func grace(manager string) time.Duration {
+	if manager != service.Systemd {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	// The exit code says no more than the word.
+	state, _ := exec.CommandContext(ctx, "systemctl", "--user", "is-system-running").Output()
+	if strings.TrimSpace(string(state)) == "stopping" {
+		return shutdownGrace
+	}
+	return 0
 }
 
 func heldHint(h supervise.Holder) string {

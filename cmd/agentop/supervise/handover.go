@@ -207,7 +207,9 @@ func (s *supervisor) crashed(w *worker, how string) {
 // stays, if there is one.
 func (s *supervisor) notReady(t Trouble) {
 	s.keepBefore()
-	s.say("%s", t.Text)
+	if s.current != nil || t != s.trouble { // told once, not at every try
+		s.say("%s", t.Text)
+	}
 	s.answer(t)
 	s.config = identify(s.Home.Config())
 	if s.current != nil {

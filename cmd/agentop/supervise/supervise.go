@@ -28,7 +28,10 @@ type Options struct {
 	// Terminal says that a hang-up ends the supervisor, as its user's terminal
 	// is gone; else it is the sign to hand over to a fresh worker.
 	Terminal bool
-	Limits   Limits
+	// Grace, if set, is asked at a stop for how long streams may go on; 0 is
+	// Limits.Drain.
+	Grace  func() time.Duration
+	Limits Limits
 }
 
 // Trouble is why no worker can serve.
@@ -253,9 +256,7 @@ func (s *supervisor) stop() {
 	s.retryAt.Stop()
 	s.downAt.Stop()
 	s.stopDown()
-	streams := 0
 	for _, w := range s.workers {
-		streams += w.streams
 		_ = w.link.send(message{Kind: kindStop}) // one that is gone is noticed by itself
 	}
 	if s.next != nil {
@@ -263,7 +264,13 @@ func (s *supervisor) stop() {
 	}
 	closeSockets(s.sockets)
 	s.sockets = nil
-	s.stopBy.Reset(s.Limits.Drain + 10*time.Second) // workers know their limit themselves
+	limit := s.Limits.Drain + 10*time.Second // workers know their limit themselves
+	if s.Grace != nil {
+		if grace := s.Grace(); grace > 0 {
+			limit = grace
+		}
+	}
+	s.stopBy.Reset(limit)
 }
 
 // killAll ends every worker at once.
