@@ -115,12 +115,21 @@ type visitorKey struct{}
 
 // withVisitor makes the owner of c known to the guard.
 func withVisitor(ctx context.Context, c net.Conn, owners Owners) context.Context {
+	if v := visitorOf(c, owners); v != nil {
+		return context.WithValue(ctx, visitorKey{}, v)
+	}
+	return ctx
+}
+
+// visitorOf is who holds the other end of c; nil where c is no TCP connection,
+// which nobody else could use.
+func visitorOf(c net.Conn, owners Owners) *visitor {
 	from, ok1 := c.RemoteAddr().(*net.TCPAddr)
 	to, ok2 := c.LocalAddr().(*net.TCPAddr)
 	if !ok1 || !ok2 {
-		return ctx // no network that others could use
+		return nil
 	}
-	return context.WithValue(ctx, visitorKey{}, &visitor{owners: owners, from: from.AddrPort(), to: to.AddrPort()})
+	return &visitor{owners: owners, from: from.AddrPort(), to: to.AddrPort()}
 }
 
 // stranger says why the connection's owner must not be served; "" lets it pass.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -49,16 +50,19 @@ func (r *roster) update(c placement.Conversation, change func(*control.Session))
 	r.changed(copied)
 }
 
-// evict drops the row idle longest; the caller holds the lock.
+// evict drops the rows idle longest, and some more than the one that must go:
+// looking for them goes over all rows. The caller holds the lock.
 func (r *roster) evict() {
-	var oldest placement.Conversation
-	var at time.Time
+	idle := make([]placement.Conversation, 0, len(r.rows))
 	for c, row := range r.rows {
-		if row.Streams == 0 && (at.IsZero() || row.LastTurn.Before(at)) {
-			oldest, at = c, row.LastTurn
+		if row.Streams == 0 {
+			idle = append(idle, c)
 		}
 	}
-	delete(r.rows, oldest)
+	slices.SortFunc(idle, func(a, b placement.Conversation) int { return r.rows[a].LastTurn.Compare(r.rows[b].LastTurn) })
+	for _, c := range idle[:min(len(idle), maxRows/64)] {
+		delete(r.rows, c)
+	}
 }
 
 // restore makes a row of what the log told, unless there is one.

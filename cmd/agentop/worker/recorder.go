@@ -129,7 +129,11 @@ func (w *Worker) gauges() metrics.Gauges {
 // warnings are the lines that a start and `status` show: of the configuration,
 // and of the files that hold keys.
 func (w *Worker) warnings(c *config.Config) []string {
-	return append(c.Warnings(), w.keys.Warnings()...)
+	list := append(c.Warnings(), w.keys.Warnings()...)
+	if c.Token == "" && !router.TellsOwners() {
+		list = append(list, "this system does not tell which account connects: set `token` in config.yaml and run `agentop agent enable` again, so that other accounts cannot use your servers")
+	}
+	return list
 }
 
 // warn writes the warnings of a configuration to the log, at each start and

@@ -166,8 +166,9 @@ func (w *Worker) serve(ctx context.Context) error {
 	proxy := router.NewServer(w.conns.handler(w.router), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
 	proxy.ConnState = w.conns.state
 	failed := make(chan error, len(listeners))
+	room := router.NewRoom(w.log)
 	for _, l := range listeners {
-		go func(l net.Listener) { failed <- proxy.Serve(l) }(l)
+		go func(l net.Listener) { failed <- proxy.Serve(room.Listen(l)) }(l)
 	}
 	w.log.Info("serving", "listen", w.listen, "version", w.opts.Version)
 	var another <-chan struct{}
