@@ -39,8 +39,9 @@ var rules = []rule{
 	{"router", []string{"agents", "agents/outline", "router/config", "router/control", "router/credential", "router/peer", "router/placement",
 		"router/prefix", "router/reqlog", "router/stream"}, "one turn: it writes through its own interfaces, and knows no store, screen or command line"},
 	{"router/fakeserver", []string{"agents/outline"}, "a server for tests and the demo knows nothing of the proxy in front of it"},
-	{"tui/view", []string{"cmd/agentop/command/plain", "router/control"}, "text from data, width and now: no messages, clocks or sockets"},
-	{"tui", []string{"cmd/agentop/command/plain", "router/control", "tui/view"}, "it reads through its own Source, so that no HTTP, file or rule gets into the screens"},
+	{"tui/quiet", nil, "it keeps libraries from asking the terminal before main, so it must come before all of them"},
+	{"tui/view", []string{"cmd/agentop/command/plain"}, "text from data, width and now: no messages, clocks or sockets"},
+	{"tui", []string{"cmd/agentop/command/plain", "tui/quiet", "tui/view"}, "it reads through its own Source, so that no HTTP, file or rule gets into the screens"},
 	{"cmd/agentop/command/plain", nil, "text from outside is made safe in one place that everything may use"},
 	{"cmd/agentop/home", []string{"router/control"}, "paths and modes, and no file's content"},
 	{"cmd/agentop/worker", []string{"agents", "agents/outline", "cmd/agentop/home", "filestore", "router", "router/config", "router/control",
@@ -55,7 +56,7 @@ var rules = []rule{
 	{"cmd/agentop/command/fakeproxy", []string{"router/control"}, "only tests import it"},
 	{"cmd/agentop/command", []string{"agents", "agents/setup", "cmd/agentop/command/plain", "cmd/agentop/demo", "cmd/agentop/doctor", "cmd/agentop/home", "cmd/agentop/importer",
 		"cmd/agentop/service", "cmd/agentop/supervise", "cmd/agentop/worker", "filestore", "router/config", "router/control",
-		"router/credential", "router/reqlog", "tui"}, "it wires all parts, and knows no placement, format or layout"},
+		"router/credential", "router/reqlog", "tui", "tui/view"}, "it wires all parts, and knows no placement, format or layout"},
 	{"cmd/agentop", []string{"cmd/agentop/command"}, "main is the exit code"},
 }
 
@@ -68,7 +69,7 @@ var only = []struct {
 }{
 	{"github.com/spf13/cobra", []string{"cmd/agentop/command"}, "options and run methods stay testable without a command line"},
 	{"github.com/charmbracelet/bubbletea", []string{"tui"}, "messages and keys are the screens' matter"},
-	{"github.com/charmbracelet/lipgloss", []string{"tui/view", "tui"}, "styling is drawn in one place; a command never asks the terminal for its colours"},
+	{"github.com/charmbracelet/lipgloss", []string{"tui/view", "tui", "tui/quiet"}, "styling is drawn in one place; a command never asks the terminal for its colours"},
 	{"github.com/fsnotify/fsnotify", []string{"router/config"}, "reload is the configuration's matter"},
 	{"github.com/zeebo/xxh3", []string{"router/prefix"}, "keys and marks are hashed in one way"},
 	{"go.yaml.in/yaml/v4", []string{"router/config"}, "config.yaml has one reader"},
