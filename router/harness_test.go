@@ -69,6 +69,10 @@ func (r logRecorder) Append(l reqlog.Line) { _ = r.log.Append(l) }
 func (r logRecorder) Register(c placement.Conversation, server string, key uint64, arrived time.Time) {
 	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: arrived})
 }
+
+func (r logRecorder) Answered(c placement.Conversation, server string, mark uint64, response string, arrived time.Time) {
+	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Mark: mark, Response: response, At: arrived})
+}
 func (r logRecorder) Last(c placement.Conversation) (string, bool) {
 	l, ok := r.log.Index().Last(string(c.Agent), c.Session)
 	return l.Server, ok

@@ -30,6 +30,7 @@ func (t *turn) observe(res *http.Response, to *target) {
 	}
 	res.Body = t.heed(res)
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
+	t.answer.whole = t.learn
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.
 	t.body, t.plain = nil, nil
@@ -141,6 +142,25 @@ func (t *turn) remember(l *reqlog.Line, sum stream.Summary) {
 	}
 	if sum.ResponseID != "" {
 		l.Responses = []string{sum.ResponseID}
+	}
+}
+
+// learn takes in at once by what an answer will be known again. The client has
+// not seen its end yet, so its next turn cannot come sooner; the line in the
+// log follows when the request has ended.
+func (t *turn) learn(sum stream.Summary) {
+	mark := sum.Mark
+	if sum.MarkBytes < minMark {
+		mark = 0
+	}
+	if mark == 0 && sum.ResponseID == "" {
+		return
+	}
+	switch {
+	case isMain(t.decision.Turn) && t.conv.Session != "":
+		t.r.Recorder.Answered(t.conv, t.decision.Server, mark, sum.ResponseID, t.started)
+	case t.decision.Turn == agents.Side:
+		t.r.Recorder.Answered(placement.Conversation{}, t.decision.Server, mark, sum.ResponseID, t.started)
 	}
 }
 

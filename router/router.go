@@ -39,6 +39,9 @@ type Recorder interface {
 	// Register claims key for a conversation whose turn, which arrived at the
 	// given time, is about to be served.
 	Register(c placement.Conversation, server string, key uint64, arrived time.Time)
+	// Answered claims an answer's mark and response id for the conversation
+	// that gets it, or, when c is zero, for a side request's server alone.
+	Answered(c placement.Conversation, server string, mark uint64, response string, arrived time.Time)
 	Last(placement.Conversation) (server string, ok bool)
 	Response(id string) []placement.Owner
 	Key(key uint64) []placement.Owner

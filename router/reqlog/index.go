@@ -149,22 +149,29 @@ func (x *Index) owners(t *table, value uint64) []Owner {
 	return out
 }
 
-// Placed is a main turn that was placed.
+// Placed is a turn that was placed or answered. Without a session it is a side
+// request, which claims its answer for the server alone.
 type Placed struct {
-	Agent   string
-	Session string
-	Server  string
-	Key     uint64 // full input's prefix key, zero for none
-	At      time.Time
+	Agent    string
+	Session  string
+	Server   string
+	Key      uint64    // full input's prefix key, zero for none
+	Mark     uint64    // reply mark, zero for none
+	Response string    // id of the answer, "" for none
+	At       time.Time // when the turn arrived
 }
 
-// Register notes where a main turn was placed, together with its key, at
-// request time: nothing waits for its line. It counts no turn.
+// Register notes where a turn was placed, with its key, or how it was answered,
+// while it is on its way: nothing waits for its line. It counts no turn.
 func (x *Index) Register(p Placed) {
-	x.apply(&fact{
-		at: micros(p.At), kind: KindPin, main: true,
-		agent: p.Agent, session: p.Session, server: p.Server, key: p.Key,
-	})
+	f := fact{
+		at: micros(p.At), kind: KindPin, main: p.Session != "", side: p.Session == "",
+		agent: p.Agent, session: p.Session, server: p.Server, key: p.Key, mark: p.Mark,
+	}
+	if p.Response != "" {
+		f.resp = []string{p.Response}
+	}
+	x.apply(&f)
 }
 
 // Apply takes a line into the index without a log, as tests of its callers

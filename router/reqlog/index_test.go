@@ -336,3 +336,31 @@ func TestIndexUnderConcurrentUse(t *testing.T) {
 		t.Errorf("over the limits: %+v", s)
 	}
 }
+
+// An answer is known before its line is there: its client may already be
+// sending the next turn.
+func TestRegisterAnAnswer(t *testing.T) {
+	x := NewIndex(Limits{}, fixed(0))
+	x.Register(Placed{Agent: "codex", Session: "s", Server: "glm", Key: 7, At: at(0)})
+	x.Register(Placed{Agent: "codex", Session: "s", Server: "glm", Mark: 8, Response: "resp_1", At: at(0)})
+	x.Register(Placed{Server: "lab", Mark: 9, Response: "resp_2", At: at(0)}) // a side request's
+	for what, c := range map[string]struct {
+		got  []Owner
+		want []string
+	}{
+		"mark":                {x.ByMark(8), []string{"s@glm"}},
+		"response":            {x.ByResponse("resp_1"), []string{"s@glm"}},
+		"side request's mark": {x.ByMark(9), []string{"@lab"}},
+		"its response":        {x.ByResponse("resp_2"), []string{"@lab"}},
+	} {
+		if got := places(c.got); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", what, got, c.want)
+		}
+	}
+	line := mainTurn(0, "s", "glm", 7, 8)
+	line.Agent = "codex"
+	x.Apply(&line)
+	if c, _ := x.Last("codex", "s"); c.Turns != 1 || c.Key != 7 || c.Mark != 8 {
+		t.Errorf("after its line: %+v, want one turn", c)
+	}
+}

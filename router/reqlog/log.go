@@ -118,7 +118,8 @@ func (l *Log) Append(line Line) error {
 	return err
 }
 
-// Register notes in the index where a main turn was placed, at request time.
+// Register notes in the index where a turn was placed or how it was answered,
+// while it is on its way.
 func (l *Log) Register(p Placed) {
 	l.index.Register(p)
 	l.wake()

@@ -185,6 +185,19 @@ func (o *Observer) closed(n node) {
 	}
 }
 
+// Ended says whether the answer's own end has come: the terminator of an event
+// stream, or the last brace of JSON. A stream of Chat Completions that leaves
+// out its last word has no end but the body's.
+func (o *Observer) Ended() bool {
+	switch o.form {
+	case events:
+		return o.sum.Terminated
+	case body:
+		return o.w.whole()
+	}
+	return false
+}
+
 // Summary ends the observation and says what is known. Later writes count for
 // nothing.
 func (o *Observer) Summary() Summary {
