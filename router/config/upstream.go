@@ -96,6 +96,23 @@ func JoinURL(base, path, rawQuery string, stripV1 bool) string {
 	return base + path
 }
 
+// JoinUpstream gives the address at an agent's own upstream. Where that has a
+// path, nothing is added to the agent's: without agentop the agent would ask
+// for just this, and only an address that was taken over from the agent, or
+// written by the user, has one. Else it is JoinURL's rule, with ChatGPT's
+// address known as one without /v1.
+func JoinUpstream(base, path, rawQuery string) string {
+	strip := UpstreamStripsV1(base)
+	if _, versioned := cutV1("/" + strings.TrimLeft(path, "/")); versioned || strip || hasNoPath(strings.TrimRight(base, "/")) {
+		return JoinURL(base, path, rawQuery, strip)
+	}
+	joined := strings.TrimRight(base, "/") + "/" + strings.TrimLeft(path, "/")
+	if rawQuery != "" {
+		joined += "?" + rawQuery
+	}
+	return joined
+}
+
 // cutV1 takes every leading /v1 segment off a path.
 func cutV1(path string) (rest string, found bool) {
 	for path == "/v1" || strings.HasPrefix(path, "/v1/") {

@@ -56,6 +56,25 @@ func TestJoinURLByTheRule(t *testing.T) {
 	}
 }
 
+func TestJoinUpstreamAsksForWhatTheAgentWouldHave(t *testing.T) {
+	for _, c := range []struct{ name, base, path, query, want string }{
+		{"another version", "https://a/api/paas/v4", "/chat/completions", "", "https://a/api/paas/v4/chat/completions"},
+		{"a version inside", "https://a/v1beta/openai", "/chat/completions", "x=1", "https://a/v1beta/openai/chat/completions?x=1"},
+		{"a path without a version", "https://a/codex/", "/responses", "", "https://a/codex/responses"},
+		{"Claude Code adds it", "https://a/llm", "/v1/messages", "beta=true", "https://a/llm/v1/messages?beta=true"},
+		{"both have it", "https://a/x/v1", "/v1/responses", "", "https://a/x/v1/responses"},
+		{"the base has it", "https://a/x/v1", "/responses", "", "https://a/x/v1/responses"},
+		{"no path", "https://api.openai.com", "/responses", "", "https://api.openai.com/v1/responses"},
+		{"ChatGPT", "https://chatgpt.com/backend-api/codex", "/v1/responses", "", "https://chatgpt.com/backend-api/codex/responses"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := JoinUpstream(c.base, c.path, c.query); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestOwnUpstreamByAgentAndLogin(t *testing.T) {
 	bare := Default()
 	set, err := Parse("", []byte(`agents:
