@@ -238,7 +238,8 @@ func (o *setupOptions) stepService(ctx context.Context, dir home.Home) error {
 		}
 	}
 	if err != nil {
-		return err
+		o.warn(fmt.Sprintf("the login service is not installed: %v", err))
+		return o.say("  later: agentop service install")
 	}
 	o.awaitProxy(ctx)
 	return o.say("  undo: agentop service uninstall")
