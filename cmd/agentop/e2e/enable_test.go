@@ -151,6 +151,10 @@ func (e *enabled) holds(t *testing.T) {
 	if status := e.sh(t, s, "agent", "status", e.agent); !strings.Contains(status, "not seen yet") {
 		t.Errorf("before its first request the status is %s", status)
 	}
+	s.restart() // which must not touch an agent's file
+	if again, err := os.ReadFile(e.path()); err != nil || string(again) != string(data) {
+		t.Errorf("after a restart of the proxy the settings hold %q (%v), want %q", again, err, data)
+	}
 	// What the user had is the own upstream now; here nobody serves it.
 	s.mark()
 	e.ask(t, s, e, "hello")
