@@ -107,7 +107,9 @@ type asking struct {
 	// onlyBearer says that the Messages API takes the key in Authorization
 	// only.
 	onlyBearer bool
-	answer     Answer
+	// onlyPlain says that the key is taken in x-api-key only.
+	onlyPlain bool
+	answer    Answer
 }
 
 func (a *asking) run(ctx context.Context) Answer {
@@ -120,6 +122,7 @@ func (a *asking) run(ctx context.Context) Answer {
 		return a.answer
 	}
 	a.retryAsBearer(ctx)
+	a.retryAsPlain(ctx)
 	a.readModels()
 	a.readFormats()
 	a.readKey()
@@ -152,6 +155,20 @@ func (a *asking) retryAsBearer(ctx context.Context) {
 	if r := a.send(ctx, q); r.err == nil && !refusesKey(r) {
 		a.replies[askMessages] = r
 		a.onlyBearer = hasPath(r)
+	}
+}
+
+// retryAsPlain asks for nobody's path with x-api-key where Authorization was
+// refused and x-api-key was not: Anthropic takes an API key in that alone.
+func (a *asking) retryAsPlain(ctx context.Context) {
+	if a.Key.IsZero() || !refusesKey(a.replies[askNobody]) || refusesKey(a.replies[askMessages]) {
+		return
+	}
+	a.onlyPlain = a.replies[askModelsPlain].ok() && refusesKey(a.replies[askModels])
+	q := first[askNobody]
+	q.style = plainKey
+	if r := a.send(ctx, q); r.err == nil {
+		a.replies[askNobody] = r
 	}
 }
 

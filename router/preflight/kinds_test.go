@@ -66,6 +66,9 @@ func TestAskEveryKind(t *testing.T) {
 			if k.OnlyBearer && slices.Contains(k.Formats, fakeserver.Messages) {
 				wantTrouble = 1 // that x-api-key is not looked at
 			}
+			if k.OnlyPlain {
+				wantTrouble = 1 // that it is looked at alone
+			}
 			if len(a.Trouble) != wantTrouble {
 				t.Errorf("trouble %q, want %d lines", a.Trouble, wantTrouble)
 			}

@@ -26,7 +26,7 @@ func (a *asking) readFormats() {
 		switch {
 		case r.err != nil:
 			a.answer.FormatsTold = false
-		case hasPath(r), refusesKey(r):
+		case hasPath(r), refusesKey(r) && !a.onlyPlain:
 			a.answer.Formats = append(a.answer.Formats, f.format)
 		}
 	}

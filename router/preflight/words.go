@@ -90,6 +90,9 @@ func (a *asking) troubles(ctx context.Context) {
 	if a.onlyBearer {
 		add("its Messages API takes the key in the Authorization header alone; an agent that signs in with x-api-key (ANTHROPIC_API_KEY) is refused, one with ANTHROPIC_AUTH_TOKEN or a login is not")
 	}
+	if a.onlyPlain {
+		add("it takes the key in x-api-key alone; an agent that signs in with a login or a token (ANTHROPIC_AUTH_TOKEN) is refused, one with ANTHROPIC_API_KEY is not")
+	}
 	for _, r := range a.replies {
 		if r.err != nil {
 			add("not every question was answered within %s; ask again: `agentop server test %s`", a.Limit, a.name())

@@ -39,6 +39,8 @@ type Kind struct {
 	AnyName bool   // it answers to any model name with its one model
 	// OnlyBearer says that x-api-key is not looked at.
 	OnlyBearer bool
+	// OnlyPlain says that Authorization is looked at for chat completions alone.
+	OnlyPlain bool
 	// IgnoresKey says that any key, and none, will do.
 	IgnoresKey bool
 
@@ -145,6 +147,9 @@ func (h *handler) turn(w http.ResponseWriter, r *http.Request, f fakeserver.Form
 
 func (k *Kind) authorised(r *http.Request) bool {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if k.OnlyPlain && !strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		bearer = ""
+	}
 	return bearer == Key || !k.OnlyBearer && r.Header.Get("X-Api-Key") == Key
 }
 

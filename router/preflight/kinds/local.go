@@ -71,10 +71,11 @@ func llamaCPP() *Kind {
 			"https://github.com/ggml-org/llama.cpp tools/server/README.md (GET /props, GET /v1/models, POST /v1/messages and /v1/responses)",
 			"https://github.com/ggml-org/llama.cpp tools/server/server.cpp (public: /health, /models, /v1/models, /api/tags; Invalid API Key)",
 		},
-		Models:  []string{id},
-		Formats: allFormats,
-		Context: 65_536,
-		AnyName: true,
+		Models:     []string{id},
+		Formats:    allFormats,
+		Context:    65_536,
+		AnyName:    true,
+		OnlyBearer: true,
 		list: `{"models":[{"name":"` + id + `","model":"` + id + `","type":"model","capabilities":["completion"]}],"object":"list",` +
 			`"data":[{"id":"` + id + `","object":"model","created":1767225600,"owned_by":"llamacpp","meta":{"vocab_type":2,"n_vocab":151552,"n_ctx_train":131072,"n_embd":4096,"n_params":110468824832,"size":72856780800}}]}`,
 		extra: map[string]string{"/props": `{"default_generation_settings":{"id":0,"id_task":-1,"n_ctx":65536,"speculative":false,"is_processing":false},` +
