@@ -93,6 +93,9 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
+		if m.width == 0 && m.height == 0 { // a terminal that does not know its size
+			m.width, m.height = 80, 24
+		}
 	case tea.KeyMsg:
 		return m.key(msg)
 	case tickMsg:

@@ -1,0 +1,171 @@
+package screen
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"agentop/router/fakeserver"
+)
+
+// binary is the agentop that all tests run, built once from this tree.
+var binary string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "agentop-screen-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "agentop")
+	build := exec.Command("go", "build", "-o", binary, "agentop/cmd/agentop")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build agentop: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// need skips the test when the machine lacks a tool, with a printed line.
+// Where AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err == nil {
+			continue
+		}
+		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
+			t.Fatalf("%s is not installed", tool)
+		}
+		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
+		t.Skipf("%s is not installed", tool)
+	}
+}
+
+// stage is one agentop home with its proxy and two configured servers, a and
+// b; Claude Code begins on a.
+type stage struct {
+	t       *testing.T
+	home    string
+	address string
+	proxy   *exec.Cmd
+
+	mu     sync.Mutex
+	events int // of the servers' answers, 50 ms apart
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{t: t, home: shortHome(t), events: 3}
+	var urls []string
+	for _, name := range []string{"a", "b"} {
+		server := fakeserver.New(fakeserver.Options{Name: name, Script: func(*fakeserver.Record) fakeserver.Behaviour {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return fakeserver.Behaviour{Interval: 50 * time.Millisecond, Events: s.events, TextBytes: 40 * s.events}
+		}})
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Close() })
+		urls = append(urls, server.URL())
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	_ = l.Close()
+	config := fmt.Sprintf("listen: %s\nservers:\n  a: {url: %s, key: none}\n  b: {url: %s, key: none}\nagents:\n"+
+		"  claude-code: {server: a, upstream: none}\n", s.address, urls[0], urls[1])
+	if err := os.MkdirAll(s.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.home, "config.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// shortHome is a home whose socket's path is short enough.
+func shortHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ao")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "h")
+}
+
+// answers sets how many events the servers' answers have from now on.
+func (s *stage) answers(events int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = events
+}
+
+// start runs the proxy and returns when it serves.
+func (s *stage) start() {
+	s.t.Helper()
+	s.proxy = exec.Command(binary, "proxy")
+	s.proxy.Env = append(os.Environ(), "AGENTOP_HOME="+s.home)
+	s.proxy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.proxy.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		res, err := http.Get("http://" + s.address + "/-/ready")
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the proxy is not ready: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond) // between polls of another process
+	}
+}
+
+// kill ends the proxy, and whatever it has started, as a crash would.
+func (s *stage) kill() {
+	if s.proxy != nil {
+		_ = syscall.Kill(-s.proxy.Process.Pid, syscall.SIGKILL)
+		_ = s.proxy.Wait()
+		s.proxy = nil
+	}
+}
+
+// agentop runs one command and returns what it printed.
+func (s *stage) agentop(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), "AGENTOP_HOME="+s.home)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("agentop %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
