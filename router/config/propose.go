@@ -47,7 +47,7 @@ func Propose(models []string, agents ...string) []Proposal {
 		if len(agents) > 0 && !slices.ContainsFunc(rule.agents, func(a string) bool { return slices.Contains(agents, a) }) {
 			continue
 		}
-		if slices.ContainsFunc(models, func(m string) bool { return strings.HasPrefix(m, rule.family) }) {
+		if slices.ContainsFunc(models, func(m string) bool { return inFamily(m, rule.family) }) {
 			continue
 		}
 		name, why := large, "the largest of its models, as far as names tell"
@@ -60,6 +60,12 @@ func Propose(models []string, agents ...string) []Proposal {
 		list = append(list, Proposal{Rename{rule.glob, name}, fmt.Sprintf("%s is not served there; %s is %s", rule.glob, name, why)})
 	}
 	return withoutShadowed(list)
+}
+
+// inFamily says whether a model's name is of a family of names. The open
+// models gpt-oss are not what Codex asks for as gpt-*.
+func inFamily(model, family string) bool {
+	return strings.HasPrefix(model, family) && !strings.HasPrefix(model, "gpt-oss")
 }
 
 // withoutShadowed drops a special line that says what a later, more general

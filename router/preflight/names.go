@@ -158,7 +158,7 @@ func (a *Answer) family(name string) bool {
 		return false
 	}
 	for _, m := range a.Models {
-		if strings.HasPrefix(m.Name, kind+"-") {
+		if strings.HasPrefix(m.Name, kind+"-") && !strings.HasPrefix(m.Name, "gpt-oss") {
 			return true
 		}
 	}

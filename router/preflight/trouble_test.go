@@ -204,6 +204,8 @@ func TestCheckProposesTheMissingLines(t *testing.T) {
 		{"nothing served of what is asked", server(), glm, usualOf("claude-code"),
 			[]string{"claude-haiku-5-5", "claude-opus-5-5", "claude-sonnet-5-5"}, []config.Rename{{Glob: "claude-*haiku*", Name: "glm-air"}, {Glob: "claude-*", Name: "glm-5"}}, 0},
 		{"codex too", server(), glm, usualOf("codex"), []string{"gpt-5", "gpt-5-codex"}, []config.Rename{{Glob: "gpt-*", Name: "glm-5"}}, 0},
+		{"open models of another family", server(), Answer{Listed: true, Models: []Model{{Name: "gpt-oss:20b"}}}, usualOf("codex"),
+			[]string{"gpt-5", "gpt-5-codex"}, []config.Rename{{Glob: "gpt-*", Name: "gpt-oss:20b"}}, 0},
 		{"renamed already", server(config.Rename{Glob: "claude-*", Name: "glm-5"}), glm, usualOf("claude-code"), nil, nil, 0},
 		{"renamed to what is not there", server(config.Rename{Glob: "claude-*", Name: "glm-4"}), glm, usualOf("claude-code"), nil, nil, 1},
 		{"one name seen", server(config.Rename{Glob: "claude-*opus*", Name: "glm-5"}), glm,
