@@ -250,3 +250,44 @@ func TestDiffHidesSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestLosses: what Claude Code leaves out depends on its version and on what
+// is set.
+func TestLosses(t *testing.T) {
+	no := false
+	tests := []struct {
+		name, version string
+		choices       Choices
+		env           map[string]string
+		want          []string // the begin of each
+	}{
+		{"an old one", "2.1.100", Choices{ToolSearch: &no}, nil, []string{"this version turns tool search off", "this version takes 200k", "titles"}},
+		{"with tool search", "2.1.197", Choices{}, nil, []string{"this version takes 200k", "titles"}},
+		{"one in between", "2.1.250", Choices{ToolSearch: &no}, nil, []string{"Claude Code up to 2.1.197, and perhaps later, turns", "Claude Code up to 2.1.197, and perhaps later, takes", "titles"}},
+		{"not installed", "", Choices{}, nil, []string{"Claude Code up to 2.1.197", "titles"}},
+		{"a new one", "2.1.332", Choices{ToolSearch: &no}, nil, []string{"titles"}},
+		{"a small model", "2.2.0", Choices{Haiku: "glm-air"}, nil, nil},
+		{"a small model in the shell", "2.2.0", Choices{}, map[string]string{"ANTHROPIC_SMALL_FAST_MODEL": "x"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			if lost := s.Losses(tt.version); lost != nil {
+				t.Errorf("not enabled: %q", lost)
+			}
+			for name, value := range tt.env {
+				s.env[name] = value
+			}
+			s.enable(claudeCode, tt.choices)
+			got := s.Losses(tt.version)
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %q, want %q", got, tt.want)
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(got[i], want) {
+					t.Errorf("got %q, want %q", got[i], want)
+				}
+			}
+		})
+	}
+}

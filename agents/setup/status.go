@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -188,12 +189,44 @@ func (s *Setup) claudeSurroundings(st *Status, tree map[string]any) {
 	if len(p.wants) > 0 {
 		st.Trouble = append(st.Trouble, Trouble{"an HTTP proxy is set, and would catch requests to agentop, credential included", "agentop agent enable claude-code"})
 	}
-	if text(tree, searchPath...) != "true" && s.World.getenv("ENABLE_TOOL_SEARCH") == "" {
-		st.Notes = append(st.Notes, "up to 2.1.197 at least, Claude Code turns tool search off here: agentop agent enable claude-code --tool-search")
-	}
-	st.Notes = append(st.Notes, "up to 2.1.197 at least, Claude Code takes 200k as the context of some models here: choose a model with [1m] for more",
-		"titles are asked of the main model here: agentop agent enable claude-code --haiku MODEL gives them to a smaller one")
 }
+
+// lastSeen197 and firstSeen332 are the versions of Claude Code of which it is
+// known that they do, and no longer do, leave something out.
+var lastSeen197, firstSeen332 = [3]int{2, 1, 197}, [3]int{2, 1, 332}
+
+// Losses says what an enabled Claude Code leaves out because the address is
+// not Anthropic's, and what gives it back. version is that of its program; ""
+// where that is not known.
+func (s *Setup) Losses(version string) []string {
+	tree := readTree(s.World.claudeFile(), strictJSON)
+	if !s.Proxy.ours(claudeCode, text(tree, claudePath...)) {
+		return nil
+	}
+	var lost []string
+	if v, known := parseVersion(version); !known || less(v, firstSeen332) {
+		says := "this version"
+		if !known || less(lastSeen197, v) {
+			says = "Claude Code up to 2.1.197, and perhaps later,"
+		}
+		if text(tree, searchPath...) != "true" && s.World.getenv("ENABLE_TOOL_SEARCH") == "" {
+			lost = append(lost, says+" turns tool search off here: agentop agent enable claude-code --tool-search")
+		}
+		lost = append(lost, says+" takes 200k as the context of some models here: choose a model with [1m] for more")
+	}
+	if text(tree, haikuPath...) == "" && s.World.getenv("ANTHROPIC_DEFAULT_HAIKU_MODEL") == "" && s.World.getenv("ANTHROPIC_SMALL_FAST_MODEL") == "" {
+		lost = append(lost, "titles may be asked of the main model here: agentop agent enable claude-code --haiku MODEL gives them to a smaller one")
+	}
+	return lost
+}
+
+// parseVersion reads the numbers of a version.
+func parseVersion(text string) (v [3]int, ok bool) {
+	n, err := fmt.Sscanf(text, "%d.%d.%d", &v[0], &v[1], &v[2])
+	return v, err == nil && n == 3
+}
+
+func less(a, b [3]int) bool { return slices.Compare(a[:], b[:]) < 0 }
 
 func (s *Setup) codexEnv() string { return s.World.codexDir() + "/.env" }
 

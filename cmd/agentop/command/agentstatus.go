@@ -111,6 +111,11 @@ func (a *App) reports(ctx context.Context, names []string) ([]agentReport, error
 		}
 	}
 	all.Wait()
+	for i := range reports {
+		if r := &reports[i]; r.Agent == "claude-code" {
+			r.Notes = append(r.Notes, s.Losses(r.Version)...)
+		}
+	}
 	return reports, nil
 }
 

@@ -131,6 +131,12 @@ func (a *App) doctor() (*doctor.Doctor, error) {
 			return err
 		},
 		Setup: s, Program: a.programOf,
+		ProgramVersion: func(ctx context.Context, agent string) string {
+			if program := a.programOf(agent); program != "" {
+				return a.versionOf(ctx, program)
+			}
+			return ""
+		},
 	}
 	if a.Examine != nil {
 		d.Ask = func(ctx context.Context, s *config.Server) control.Preflight { return a.Examine(ctx, dir, s) }

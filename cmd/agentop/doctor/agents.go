@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -13,16 +14,16 @@ import (
 
 // checkAgents looks at each agent's settings, and at whether its requests
 // arrive.
-func (d *Doctor) checkAgents() {
+func (d *Doctor) checkAgents(ctx context.Context) {
 	if d.Setup == nil {
 		return
 	}
 	for _, agent := range setup.Agents {
-		d.agent(agent)
+		d.agent(ctx, agent)
 	}
 }
 
-func (d *Doctor) agent(agent string) {
+func (d *Doctor) agent(ctx context.Context, agent string) {
 	s := d.Setup.Status(agent)
 	check := "agent " + agent
 	on := s.State == setup.StateOn || s.State == setup.StatePartly
@@ -32,6 +33,12 @@ func (d *Doctor) agent(agent string) {
 		}
 	}
 	d.deadAddresses(check, &s)
+	if on && agent == "claude-code" && d.ProgramVersion != nil {
+		for _, lost := range d.Setup.Losses(d.ProgramVersion(ctx, agent)) {
+			what, fix, _ := strings.Cut(lost, ": ")
+			d.note(check, what, fix)
+		}
+	}
 	switch {
 	case on && !d.up:
 		d.wrong(check, "it is pointed at agentop, and no proxy is running: it gets no answers", d.startCommand()+", or agentop agent disable "+agent)

@@ -73,6 +73,8 @@ type Doctor struct {
 	Setup *setup.Setup
 	// Program finds an agent's program; "" if it is not installed.
 	Program func(agent string) string
+	// ProgramVersion asks an agent's program for its version; nil asks none.
+	ProgramVersion func(ctx context.Context, agent string) string
 	// Client is used for agentop's own address; nil = the default.
 	Client *http.Client
 
@@ -98,7 +100,7 @@ func (d *Doctor) Run(ctx context.Context) []Finding {
 	d.checkLocks()
 	d.checkService(ctx)
 	d.checkServers(ctx)
-	d.checkAgents()
+	d.checkAgents(ctx)
 	d.checkEnvironment()
 	return d.found
 }
