@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 //	without NAME FILE          the line with the field NAME is taken out of FILE, since it differs by build
 //	mode 0600 NAME             a file in the home has this mode
 //	crlf                       makes crlf.txt, a key with a Windows line end
+//	kind NAME [tls]            a fake of that kind of server answers at $URL (host and port: $HOST) from here on; its authority is in $CA
+//	proxy                      a real proxy answers in the home from here on
 //	exitcode N                 runs agentop with the arguments that follow, which must exit with N
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -55,7 +57,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"fakeproxy": cmdFakeProxy, "stopproxy": cmdStopProxy, "calls": cmdCalls, "secret": cmdSecret,
 			"remember": cmdRemember, "unchanged": cmdUnchanged, "exitcode": cmdExitCode,
-			"without": cmdWithout, "mode": cmdMode, "crlf": cmdCRLF,
+			"without": cmdWithout, "mode": cmdMode, "crlf": cmdCRLF, "kind": cmdKind, "proxy": cmdProxy,
 		},
 	})
 }
