@@ -43,6 +43,12 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // changed.
 var errDeclined = errors.New("nothing was changed")
 
+// declined is an errDeclined with another reason than the user's word.
+type declined struct{ error }
+
+// Is makes it an errDeclined.
+func (declined) Is(target error) bool { return target == errDeclined }
+
 // errSilent is a failure that the command has told already.
 var errSilent = errors.New("told already")
 

@@ -76,7 +76,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 			_, _ = fmt.Fprintf(o.Stderr, "agentop: %v\n", err)
 			return nil
 		}
-		return hint(fmt.Errorf("%w: %w", errDeclined, err), heldHint(holder))
+		return hint(declined{err}, heldHint(holder))
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return hint(err, "`agentop doctor` says which program it is; another `listen` in config.yaml goes around it")

@@ -276,7 +276,7 @@ func (m *systemd) Status(ctx context.Context) (Status, error) {
 	s.State = state["ActiveState"] + " (" + state["SubState"] + ")"
 	s.PID, _ = strconv.Atoi(state["MainPID"])
 	s.Restarts, _ = strconv.Atoi(state["NRestarts"])
-	if text := state["StatusText"]; text != "" {
+	if text := state["StatusText"]; text != "" && s.Active {
 		s.State += ": " + text
 	}
 	if state["ActiveState"] == "failed" {
