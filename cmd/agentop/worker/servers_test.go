@@ -1,0 +1,240 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"agentop/cmd/agentop/home"
+	"agentop/router/control"
+	"agentop/router/preflight/kinds"
+)
+
+// running is a whole proxy of a scratch home, and a client of its API.
+type running struct {
+	t    *testing.T
+	home home.Home
+	url  string
+	*control.Client
+}
+
+// start runs a proxy on a configuration without its listen line.
+func start(t *testing.T, yaml string, args ...any) *running {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ao") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	r := &running{t: t, home: home.Home(dir + "/h")}
+	if err := r.home.Create(); err != nil {
+		t.Fatal(err)
+	}
+	config := "listen: 127.0.0.1:0\n" + fmt.Sprintf(yaml, args...)
+	if err := os.WriteFile(r.home.Config(), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan []string, 1), make(chan error, 1)
+	go func() {
+		done <- Run(ctx, Options{Home: r.home, Version: "test", Stderr: io.Discard, Ready: func(a []string) { ready <- a }})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the proxy ended with %v", err)
+		}
+	})
+	select {
+	case addresses := <-ready:
+		r.url = "http://" + addresses[0]
+	case err := <-done:
+		done <- err
+		t.Fatalf("the proxy did not start: %v", err)
+	}
+	r.Client = control.Dial(r.home.String())
+	t.Cleanup(r.Client.Close)
+	return r
+}
+
+// turn sends a turn of Claude Code and returns its status.
+func (r *running) turn(session, model string) int {
+	r.t.Helper()
+	body := fmt.Sprintf(`{"model":%q,"max_tokens":9,"tools":[{"name":"Read"},{"name":"Edit"},{"name":"Bash"},{"name":"Grep"}],"system":[{"type":"text","text":"You are a test."}],"messages":[{"role":"user","content":"hi"}],"stream":true}`, model)
+	req, err := http.NewRequest(http.MethodPost, r.url+"/claude-code/v1/messages", strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for name, v := range map[string]string{"User-Agent": "claude-cli/2.1.332 (external, cli)", "X-Claude-Code-Session-Id": session,
+		"X-Claude-Code-Request-Class": "main", "Authorization": "Bearer sk-fake-client", "Content-Type": "application/json"} {
+		req.Header.Set(name, v)
+	}
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+func TestPreflightFillsContextAndPrice(t *testing.T) {
+	small, big := kinds.Named("vllm").Start(), kinds.Named("litellm").Start()
+	defer small.Close()
+	defer big.Close()
+	r := start(t, `
+servers:
+  small: {url: %s, key: stored, rename: {"claude-*": zai-org/GLM-5}}
+  big: {url: %s, key: stored}
+agents:
+  claude-code: {server: small, upstream: none}
+`, small.URL, big.URL)
+	ctx := t.Context()
+	for _, name := range []string{"small", "big"} {
+		if _, err := r.AddServer(ctx, control.ServerSpec{Name: name, URL: map[string]string{"small": small.URL, "big": big.URL}[name], Key: "stored", Secret: kinds.Key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.turn("s1", "claude-opus-5-5"); got != http.StatusOK {
+		t.Fatalf("the turn got %d", got)
+	}
+	session := func() control.Session {
+		t.Helper()
+		s, err := r.Session(ctx, "claude-code", "s1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if got := session().ContextMax; got != 0 {
+		t.Errorf("context %d before anybody asked, want 0", got)
+	}
+	p, err := r.Preflight(ctx, "small", nil)
+	if err != nil || !p.Up || p.KeyOK == nil || !*p.KeyOK || len(p.Missing) != 0 || p.FirstMS != 0 {
+		t.Fatalf("preflight %+v, %v", p, err)
+	}
+	if got := session().ContextMax; got != 131_072 {
+		t.Errorf("context %d after the preflight, want 131072", got)
+	}
+	list, err := r.Sessions(ctx)
+	if err != nil || len(list) != 1 || list[0].ContextMax != 131_072 {
+		t.Errorf("sessions %+v, %v", list, err)
+	}
+
+	// The price of a move asks a server that was not asked yet.
+	price, err := r.MovePrice(ctx, "claude-code", "s1", "big")
+	if err != nil || price.MissingModel != "claude-opus-5-5" || len(price.Warnings) != 0 {
+		t.Errorf("price %+v, %v, want the missing model", price, err)
+	}
+	if _, err := r.AddServer(ctx, control.ServerSpec{Name: "big", URL: big.URL, Key: "stored", Rename: []control.Rename{{Glob: "claude-*", Name: "glm-5"}}}); err != nil {
+		t.Fatal(err)
+	}
+	price, err = r.MovePrice(ctx, "claude-code", "s1", "big")
+	if err != nil || price.MissingModel != "" || price.ContextMax != 202_752 {
+		t.Errorf("price with the line %+v, %v, want the context 202752", price, err)
+	}
+	if n := big.Fake.Arrivals(); n != 0 {
+		t.Errorf("the price of a move reached the models %d times", n)
+	}
+
+	// A test sends one request, and says so.
+	p, err = r.TestServer(ctx, "big", []string{"claude-code"})
+	if err != nil || p.FirstMS == 0 || p.Tried != "one messages request of a single token to glm-5" || big.Fake.Arrivals() != 1 {
+		t.Errorf("test %+v, %v, %d requests", p, err, big.Fake.Arrivals())
+	}
+	if p.Names[0].Sent != "glm-5" || !p.Names[0].Seen || !p.Names[0].Served {
+		t.Errorf("names %+v, want the seen name first", p.Names)
+	}
+}
+
+func TestRefusedModelShowsAtItsServer(t *testing.T) {
+	s := kinds.Named("ollama").Start()
+	defer s.Close()
+	r := start(t, `
+servers:
+  desk: {url: %s, key: none}
+agents:
+  claude-code: {server: desk, upstream: none}
+`, s.URL)
+	warnings := func() []string {
+		t.Helper()
+		status, err := r.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Servers[0].Warnings
+	}
+	if got := r.turn("s1", "claude-opus-5-5"); got != http.StatusNotFound {
+		t.Fatalf("the turn got %d, want the server's 404", got)
+	}
+	if got := warnings(); len(got) != 1 || got[0] != "desk refused the model claude-opus-5-5 (404); `agentop server test desk` shows the rename line that would help" {
+		t.Errorf("warnings %q", got)
+	}
+	if _, err := r.Preflight(t.Context(), "desk", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `desk refused the model claude-opus-5-5 (404); this line under desk in config.yaml would help: rename: {"claude-*": qwen3-coder:latest}`
+	if got := warnings(); len(got) != 1 || got[0] != want {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+	if _, err := r.AddServer(t.Context(), control.ServerSpec{Name: "desk", URL: s.URL, Key: "none", Rename: []control.Rename{{Glob: "claude-*", Name: "qwen3-coder:latest"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.turn("s1", "claude-opus-5-5"); got != http.StatusOK {
+		t.Errorf("after the line was written the same conversation got %d", got)
+	}
+	if got := warnings(); len(got) != 0 {
+		t.Errorf("warnings %q after the server took the model", got)
+	}
+}
+
+// TestChangedServerKeepsItsLines holds that a new key or address leaves what
+// else config.yaml says of the server.
+func TestChangedServerKeepsItsLines(t *testing.T) {
+	r := start(t, `
+servers:
+  glm: {url: https://glm.example.com, key: none, rename: {"claude-*": glm-5}, v1: strip, session_header: x-some-id} # the big one
+`)
+	change, err := r.AddServer(t.Context(), control.ServerSpec{Name: "glm", URL: "https://new.example.com", Key: "stored", Secret: "sk-fake-new"})
+	if err != nil || !change.Changed {
+		t.Fatalf("%+v, %v", change, err)
+	}
+	data, err := os.ReadFile(r.home.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `  glm: {url: https://new.example.com, key: stored, rename: {"claude-*": glm-5}, v1: strip, session_header: x-some-id} # the big one`
+	if !strings.Contains(string(data), want) {
+		t.Errorf("config.yaml is\n%s, want the line\n%s", data, want)
+	}
+}
+
+// TestWarningsAtEachStart holds that insecure settings are in the log of every
+// start, and in the status.
+func TestWarningsAtEachStart(t *testing.T) {
+	r := start(t, `
+servers:
+  lab: {url: https://lab.example.com, key: none, insecure_skip_verify: true}
+  gpu: {url: http://gpu.example.com, key: none}
+`)
+	log, err := os.ReadFile(r.home.ProxyLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := r.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"server lab: insecure_skip_verify is on", "server gpu: gpu.example.com is plain http"} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+		if !strings.Contains(strings.Join(status.Warnings, "\n"), want) {
+			t.Errorf("the status lacks %q: %q", want, status.Warnings)
+		}
+	}
+}
