@@ -1,7 +1,7 @@
 # Every target that has a ## comment is listed by `make`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build run test check race fuzz crash bench soak mutants e2e golden cover lint clean
+.PHONY: help build run test check race fuzz crash bench soak mutants chaos e2e golden cover lint clean
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -43,6 +43,9 @@ crash: ## the store's kill and fault tests at full length
 
 bench: ## benchmarks of the parts, in benchstat's format
 	go test -run '^$$' -bench . -benchmem ./...
+
+chaos: ## break everything around a running agentop, at full length; prints the table of docs/security.md
+	AGENTOP_TEST_FULL=1 go test -timeout 90m -count=1 -v -run TestChaos ./cmd/agentop/chaos
 
 e2e: build ## only the tests with the real Claude Code, Codex and OpenCode
 	go test -timeout 20m -count=1 -v ./cmd/agentop/e2e

@@ -259,5 +259,5 @@ func (c poolCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 // byte can have reached the server.
 func refused(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && op.Op == "dial" && !exhausted(err)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"agentop/agents"
 	"agentop/router/credential"
@@ -26,7 +27,9 @@ func (t *turn) unreached(err error, to *target) {
 		panic(http.ErrAbortHandler)
 	}
 	f := t.describe(err, to)
-	t.r.health.note(to.place, stateOf(f), f.text, t.r.Now())
+	if !exhausted(err) {
+		t.r.health.note(to.place, stateOf(f), f.text, t.r.Now())
+	}
 	t.r.Logger.Warn("no answer from upstream", "server", to.place, "url", redacted(to.url), "class", f.class,
 		"tried", strings.Join(triedBy(err), " "), "error", errorWords(err))
 	t.failure, t.status = f, f.status
@@ -84,6 +87,9 @@ func (t *turn) describe(err error, to *target) *failure {
 	)
 	errors.As(err, &op)
 	switch {
+	case exhausted(err):
+		return unavailable("descriptors", fmt.Sprintf("no file descriptors are left here for a connection to %s", who),
+			kept+"close agents that are not used, or raise the limit (ulimit -n) and run `agentop service restart`")
 	case errors.Is(err, errProxySetting):
 		return refuse("proxy", err.Error(), "mend it where agentop is started")
 	case errors.As(err, &refusal):
@@ -108,6 +114,10 @@ func (t *turn) describe(err error, to *target) *failure {
 	}
 	return unavailable("broken", fmt.Sprintf("%s closed the connection without an answer; the request was not sent again", who), kept+t.waysOut())
 }
+
+// exhausted reports whether this machine, and not the server, is why there was
+// no connection.
+func exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
 
 // describeTLS says which check of a certificate failed; nil when none did.
 func describeTLS(err error, who string, to *target) *failure {
