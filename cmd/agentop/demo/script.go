@@ -26,7 +26,8 @@ type life struct {
 	agent string
 	id    string
 	topic string
-	after int // pauses before it begins
+	after int  // pauses before it begins
+	late  bool // it begins only once the agents have been switched
 	turns int
 	send  func(ctx context.Context, s script, l life, said []exchange) (string, error)
 }
@@ -39,20 +40,27 @@ var lives = []life{
 	{agent: "claude-code", id: "a90b77d1-demo-0002", topic: "Why is the nightly build slow?", after: 1, turns: 30, send: sendMessages},
 	{agent: "codex", id: "0199c0de-demo-0003", topic: "Port the importer to the new schema", turns: 30, send: sendResponses},
 	{agent: "opencode", id: "ses_demo_0004", topic: "Write tests for the retry queue", after: 1, turns: 30, send: sendChat},
-	// These two begin after the switches below.
-	{agent: "claude-code", id: "c0ffee00-demo-0005", topic: "Review the migration plan", after: 4, turns: 30, send: sendMessages},
-	{agent: "codex", id: "0199feed-demo-0006", topic: "Add a dry-run flag", after: 5, turns: 30, send: sendResponses},
+	{agent: "claude-code", id: "c0ffee00-demo-0005", topic: "Review the migration plan", late: true, turns: 30, send: sendMessages},
+	{agent: "codex", id: "0199feed-demo-0006", topic: "Add a dry-run flag", late: true, after: 1, turns: 30, send: sendResponses},
 }
 
 // runScript plays all lives, and switches two agents to beta on the way: what
 // runs stays on alpha, what begins later goes to beta.
 func runScript(ctx context.Context, s script) {
 	for _, l := range lives {
-		go s.live(ctx, l)
+		if !l.late {
+			go s.live(ctx, l)
+		}
 	}
-	if s.pause(ctx, 3) {
-		_, _ = client(s.dir).Use(ctx, "claude-code", "beta") // the list shows whether it took
-		_, _ = client(s.dir).Use(ctx, "codex", "beta")
+	if !s.pause(ctx, 3) {
+		return
+	}
+	_, _ = client(s.dir).Use(ctx, "claude-code", "beta") // the list shows whether it took
+	_, _ = client(s.dir).Use(ctx, "codex", "beta")
+	for _, l := range lives {
+		if l.late {
+			go s.live(ctx, l)
+		}
 	}
 }
 
