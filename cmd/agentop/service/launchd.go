@@ -119,7 +119,8 @@ func (m *launchd) unload(ctx context.Context, domain string) error {
 	_, err := m.ctl(ctx, "bootout", domain+"/"+label)
 	for waited := time.Duration(0); m.loaded(ctx, domain); waited += 200 * time.Millisecond {
 		if waited >= goneWait || ctx.Err() != nil {
-			return fmt.Errorf("launchd still has the agent, whose streams may be running; try again when they have ended: %w", errors.Join(err, ctx.Err()))
+			still := errors.New("launchd still has the agent, whose streams may be running; try again when they have ended")
+			return errors.Join(still, err, ctx.Err())
 		}
 		m.Sleep(ctx, 200*time.Millisecond)
 	}

@@ -63,7 +63,11 @@ func (m *systemd) Files(s Spec) (map[string]string, error) {
 		return nil, err
 	}
 	withHome := s.Home.String() != filepath.Join(m.user, ".agentop")
-	return map[string]string{m.socketPath(): socketUnit(s), m.servicePath(): serviceUnit(s, withHome)}, nil
+	unit, err := serviceUnit(s, withHome)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{m.socketPath(): socketUnit(s), m.servicePath(): unit}, nil
 }
 
 // Install implements Manager.

@@ -22,7 +22,11 @@ func socketUnit(s Spec) string {
 
 // serviceUnit runs the supervisor. `systemctl --user reload` hands over to a
 // fresh worker, which restart would not: it waits for the streams first.
-func serviceUnit(s Spec, withHome bool) string {
+func serviceUnit(s Spec, withHome bool) (string, error) {
+	program, err := quoteExec(s.Binary)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# %s; `agentop service uninstall` removes it.", mark)
@@ -31,7 +35,7 @@ func serviceUnit(s Spec, withHome bool) string {
 	line("Requires=agentop.socket\nAfter=agentop.socket")
 	line("StartLimitIntervalSec=60\nStartLimitBurst=10\n")
 	line("[Service]\nType=notify\nNotifyAccess=main")
-	line("ExecStart=%s proxy", quoteExec(s.Binary))
+	line("ExecStart=%s proxy", program)
 	line("ExecReload=/bin/kill -HUP $MAINPID")
 	line("Restart=always\nRestartSec=1")
 	line("# 3: another agentop serves this home; trying again would not help.")
@@ -49,7 +53,7 @@ func serviceUnit(s Spec, withHome bool) string {
 		line("Environment=%s", quoteEnv(v))
 	}
 	line("\n[Install]\nWantedBy=default.target")
-	return b.String()
+	return b.String(), nil
 }
 
 // quoteEnv quotes an assignment for Environment=, where % and backslashes
@@ -59,16 +63,19 @@ func quoteEnv(v Variable) string {
 	return `"` + text + `"`
 }
 
-// quoteExec quotes a word of ExecStart=, where $ means something too.
-func quoteExec(word string) string {
-	text := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`, `$`, `$$`).Replace(word)
-	return `"` + text + `"`
+// quoteExec quotes the program of ExecStart=, in whose path systemd takes no
+// quotes and no backslashes, whatever stands before them.
+func quoteExec(path string) (string, error) {
+	if strings.ContainsAny(path, "\"'\\") {
+		return "", fmt.Errorf("systemd takes no program whose path holds quotes or backslashes: %s", path)
+	}
+	return `"` + strings.ReplaceAll(path, "%", "%%") + `"`, nil
 }
 
 // unquote undoes quoteEnv and quoteExec.
 func unquote(text string) string {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)
-	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `%%`, `%`, `$$`, `$`).Replace(text)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `%%`, `%`).Replace(text)
 }
 
 // parseUnits reads back what the files name.

@@ -25,7 +25,7 @@ type Limits struct {
 	Drain   time.Duration // for streams to end after a hand-over or a stop; 30 min
 	Poll    time.Duration // between looks at the binary; 3 s
 	Settled time.Duration // that a worker must have served for its crash to count as the first; 10 s
-	Backoff time.Duration // longest pause between starts in a crash loop; 30 s
+	Backoff time.Duration // longest pause between starts that come to nothing; 30 s
 }
 
 func (l Limits) filled() Limits {

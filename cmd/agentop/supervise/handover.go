@@ -200,8 +200,15 @@ func (s *supervisor) crashed(w *worker, how string) {
 	}
 	s.inTrouble(t)
 	s.downAt.Reset(s.Limits.Down)
-	s.retry()
+	s.retry(crashesAtOnce, crashBackoff)
 }
+
+// A worker that served before it crashed will probably serve again: the pauses
+// after it are short, as connections wait meanwhile.
+const (
+	crashesAtOnce = 3
+	crashBackoff  = time.Second
+)
 
 // notReady takes note of a start that came to nothing. The present worker
 // stays, if there is one.
@@ -218,7 +225,7 @@ func (s *supervisor) notReady(t Trouble) {
 	}
 	s.failures++
 	s.inTrouble(t)
-	s.retry()
+	s.retry(1, s.Limits.Backoff)
 }
 
 // inTrouble makes the reason known to everybody who may ask.
@@ -231,19 +238,20 @@ func (s *supervisor) inTrouble(t Trouble) {
 	}
 }
 
-// retry starts the next worker, the later the more have failed in a row.
-func (s *supervisor) retry() {
-	if s.next != nil {
-		return
-	}
-	if s.failures <= 1 {
+// retry starts the next worker: at once after so many failures in a row, then
+// the later the more there are.
+func (s *supervisor) retry(atOnce int, longest time.Duration) {
+	switch {
+	case s.next != nil:
+	case s.failures <= atOnce:
 		s.start()
-		return
+	default:
+		s.retryAt.Reset(backoff(s.failures-atOnce, longest))
 	}
-	s.retryAt.Reset(backoff(s.failures, s.Limits.Backoff))
 }
 
-// backoff is the pause before the next start after n failures in a row.
+// backoff is the pause before the next start after n failures in a row that
+// are to have one.
 func backoff(n int, longest time.Duration) time.Duration {
 	d := 50 * time.Millisecond
 	for ; n > 1 && d < longest; n-- {
