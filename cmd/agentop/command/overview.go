@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"agentop/cmd/agentop/supervise"
 	"agentop/router/control"
 )
 
@@ -19,6 +20,15 @@ type overview struct {
 	Proxy  string         `json:"proxy"`  // running or not running
 	Binary string         `json:"binary"` // version of this command; Status.Version is the proxy's
 	Status control.Status `json:"status"`
+	// Down is set when a supervisor has the home, but no worker that serves.
+	Down *down `json:"down,omitempty"`
+}
+
+// down is a proxy that answers every request with why it cannot serve.
+type down struct {
+	PID   int    `json:"pid"`
+	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
 }
 
 func (o *overview) running() bool { return o.Proxy == proxyRunning }
@@ -39,5 +49,9 @@ func (a *App) overview(ctx context.Context) (*overview, error) {
 		return nil, err
 	}
 	c, bad := readConfig(dir)
-	return &overview{Proxy: proxyStopped, Binary: a.Build.Version, Status: statusOf(dir, c, bad)}, nil
+	view := &overview{Proxy: proxyStopped, Binary: a.Build.Version, Status: statusOf(dir, c, bad)}
+	if holder, held := supervise.Find(dir); held {
+		view.Down = &down{PID: holder.PID, Error: holder.Trouble, Hint: holder.Cure}
+	}
+	return view, nil
 }

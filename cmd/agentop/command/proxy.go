@@ -66,7 +66,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	err := supervise.Run(ctx, supervise.Options{
 		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
 		Listen:   func() (string, error) { return listenAddress(o.Home) },
-		Down:     down,
+		Down:     unserved,
 		Command:  []string{"proxy", "--" + supervise.WorkerFlag},
 		Terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		Grace:    func() time.Duration { return grace(manager) },
@@ -110,8 +110,8 @@ func heldHint(h supervise.Holder) string {
 	return "`agentop status` shows it, `agentop service restart` hands over to a fresh worker"
 }
 
-// down answers in the place of a worker.
-func down(t supervise.Trouble) http.Handler { return worker.Unserved(t.Text, t.Cure, t.Passing) }
+// unserved answers in the place of a worker.
+func unserved(t supervise.Trouble) http.Handler { return worker.Unserved(t.Text, t.Cure, t.Passing) }
 
 // runWorker serves until the supervisor says otherwise.
 func runWorker(ctx context.Context, o ProxyOptions) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -74,6 +75,9 @@ func (o *statusOptions) section(t *table) error {
 // headline says in one line whether the proxy runs, where, and how busy it is.
 func (o *statusOptions) headline(view *overview) string {
 	s := &view.Status
+	if view.Down != nil {
+		return fmt.Sprintf("agentop cannot serve now (process %d)", view.Down.PID)
+	}
 	if !view.running() {
 		return fmt.Sprintf("agentop is not running (nobody answers on %s)", plain.Text(s.Home+"/"+control.SocketName))
 	}
@@ -91,6 +95,12 @@ func troubles(view *overview) []string {
 		}
 	}
 	s := &view.Status
+	if view.Down != nil {
+		add("error", cmp.Or(view.Down.Error, "its worker is not ready yet"))
+		if view.Down.Hint != "" {
+			add("error", view.Down.Hint)
+		}
+	}
 	if s.ConfigError != "" {
 		add("config error", s.ConfigError)
 		if view.running() {
@@ -111,6 +121,9 @@ func troubles(view *overview) []string {
 	}
 	for _, w := range s.Warnings {
 		add("warning", w)
+	}
+	for _, d := range s.Draining {
+		add("draining", fmt.Sprintf("the process before this one (%d, version %s) finishes %s", d.PID, d.Version, plural(d.Streams, "request")))
 	}
 	return lines
 }
