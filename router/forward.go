@@ -44,9 +44,25 @@ func (t *turn) forward() *failure {
 		ModifyResponse: func(res *http.Response) error { t.observe(res, to); return nil },
 		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { t.unreached(err, to) },
 	}
-	proxy.ServeHTTP(t.w, t.in)
+	proxy.ServeHTTP(headFirst{t.w}, t.in)
 	return nil
 }
+
+// headFirst sends an answer's head when it is there and not with the body's
+// first bytes: a body that breaks before them is then a cut answer for the
+// client too, and not a connection that never gave one.
+type headFirst struct{ http.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w headFirst) WriteHeader(status int) {
+	w.ResponseWriter.WriteHeader(status)
+	if status >= 200 {
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // the client may be gone: the body's copy tells
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w headFirst) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // target finds the base URL, the connection pool and the key.
 func (t *turn) target() (*target, *failure) {
