@@ -117,7 +117,9 @@ func (t *turn) describe(err error, to *target) *failure {
 
 // exhausted reports whether this machine, and not the server, is why there was
 // no connection.
-func exhausted(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
 
 // describeTLS says which check of a certificate failed; nil when none did.
 func describeTLS(err error, who string, to *target) *failure {

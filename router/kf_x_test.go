@@ -1,0 +1,72 @@
+package router
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"agentop/router/fakeserver"
+)
+
+// The tests of this file are named by the ids of known failures of other
+// proxies: security. KF-X1 and KF-X2 are in guard_test.go and cmd/agentop/e2e,
+// KF-X3, KF-X5 and KF-X8 are e2e.TestPromise5_NoSecretLeaves.
+
+func TestKF_X4_RedirectsAreNotFollowed(t *testing.T) {
+	to := ""
+	status := 0
+	b := newBench(t, func(server string, _ *fakeserver.Record) fakeserver.Behaviour {
+		if server == "a" {
+			return fakeserver.Redirect(status, to)
+		}
+		return fakeserver.Behaviour{}
+	})
+	for _, status = range []int{301, 302, 303, 307, 308} {
+		for _, to = range []string{b.servers["b"].URL() + "/v1/messages", "//" + strings.TrimPrefix(b.servers["b"].URL(), "http:") + "/x"} {
+			for _, method := range []string{"POST", "GET"} {
+				res := b.do(method, "/claude-code/v1/messages", strings.NewReader(claudeBody(user("hello"))), claudeHeader(fmt.Sprint("s", status, method)))
+				if read(t, res); res.StatusCode != status || res.Header.Get("Location") != to {
+					t.Errorf("%s: the client got %d to %q, want %d to %q", method, res.StatusCode, res.Header.Get("Location"), status, to)
+				}
+			}
+		}
+	}
+	if n := b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != 0 {
+		t.Errorf("%d requests went to where the redirects pointed", n)
+	}
+}
+
+func TestKF_X6_NothingInARequestPicksTheAddress(t *testing.T) {
+	b := newBench(t, nil)
+	elsewhere := b.servers["b"].URL()
+	host := strings.TrimPrefix(elsewhere, "http://")
+	body := strings.Replace(claudeBody(user("hello")), `{"model"`, fmt.Sprintf(`{"api_base":%q,"base_url":%q,"upstream":%q,"model"`, elsewhere, elsewhere, elsewhere), 1)
+	headers := http.Header{
+		"X-Forwarded-Host": {host}, "X-Forwarded-Server": {host}, "X-Original-Url": {elsewhere + "/v1/messages"}, "X-Rewrite-Url": {"/v1/elsewhere"},
+		"X-Upstream": {elsewhere}, "X-Host": {host}, "Forwarded": {"host=" + host}, "X-Agentop-Route": {"server=b"}, "X-Agentop-Server": {"b"},
+	}
+	for _, path := range []string{"/claude-code/v1/messages", "/claude-code/v1/messages?api_base=" + elsewhere, "/claude-code//" + host + "/v1/messages", "/claude-code/http:%2f%2f" + host + "/v1/messages", "/claude-code/@" + host + "/v1/messages", "/claude-code/../b/v1/messages"} {
+		h := claudeHeader("s1")
+		for name, v := range headers {
+			h[name] = v
+		}
+		before := b.servers["a"].Arrivals()
+		read(t, b.do("POST", path, strings.NewReader(body), h))
+		if n := b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != 0 {
+			t.Fatalf("%s: a request went to %s", path, host)
+		}
+		if b.servers["a"].Arrivals() == before {
+			continue // refused
+		}
+		rec := b.last("a")
+		if string(rec.Body) != body {
+			t.Errorf("%s: the body was changed:\n%s", path, rec.Body)
+		}
+		for name, want := range headers {
+			if got := rec.Header[name]; fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s came as %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
