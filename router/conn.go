@@ -42,6 +42,7 @@ type conn struct {
 	net.Conn
 	home    *pool
 	written atomic.Int64
+	began   atomic.Int64 // what was written before this request
 	check   atomic.Bool  // before the next write
 	refuse  atomic.Bool  // the next write
 	idle    atomic.Int64 // since when, in ns of Unix time; 0 while in use
@@ -52,7 +53,13 @@ func (c *conn) Write(p []byte) (int, error) {
 		return 0, errStale
 	}
 	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n))
+	sent := c.written.Add(int64(n)) > c.began.Load()
+	if sent && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+		// The server has had enough of the request, and may have said why. A
+		// failed write makes the transport give up before it reads that; the
+		// next read tells it all.
+		return len(p), nil
+	}
 	return n, err
 }
 
@@ -73,6 +80,7 @@ func (c *conn) again(idle time.Duration, picky bool) {
 	if idle >= proof {
 		c.home.manners.CompareAndSwap(unknownManners, keepsConnections)
 	}
+	c.began.Store(c.written.Load())
 	if picky && c.home.manners.Load() != keepsConnections {
 		c.refuse.Store(true)
 	}
