@@ -62,11 +62,9 @@ func hasPath(r reply) bool {
 		// path at most.
 		text := strings.ReplaceAll(string(head(r.body)), nobodysPath, "")
 		return strings.Contains(text, noModel) || strings.Contains(strings.ToLower(text), "model")
-	case http.StatusOK:
-		// LM Studio answers 200 with an error for what it does not have, and
-		// nobody can answer these bodies well.
-		return false
 	}
+	// 200 too: LM Studio answers so, with an error, for what it does not have,
+	// and nobody can answer these bodies well.
 	return false
 }
 
