@@ -14,7 +14,10 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 	case "ctrl+c":
 		return tea.Quit
 	case "ctrl+z":
-		return tea.Suspend
+		return m.suspend()
+	case "ctrl+l":
+		m.afresh()
+		return nil
 	}
 	s := &m.screen
 	switch {

@@ -13,10 +13,11 @@ import (
 // model is the state of the screen. Bubble Tea calls its methods from one
 // goroutine.
 type model struct {
-	ctx    context.Context // of the commands; done when the screen ends
-	source Source
-	out    io.Writer // for what is no part of a frame
-	now    func() time.Time
+	ctx     context.Context // of the commands; done when the screen ends
+	source  Source
+	out     io.Writer // for what is no part of a frame
+	now     func() time.Time
+	painter *painter // nil in tests
 
 	width, height int
 	screen        view.Screen
@@ -96,6 +97,11 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		if m.width == 0 && m.height == 0 { // a terminal that does not know its size
 			m.width, m.height = 80, 24
 		}
+		m.afresh()
+	case tea.ResumeMsg:
+		if m.painter != nil {
+			m.painter.enter()
+		}
 	case tea.KeyMsg:
 		return m.key(msg)
 	case tickMsg:
@@ -125,8 +131,30 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// View implements tea.Model.
-func (m *model) View() string { return m.screen.Render(m.width, m.height, m.now()) }
+// afresh has every line painted: what is on the terminal is not known.
+func (m *model) afresh() {
+	if m.painter != nil {
+		m.painter.afresh()
+	}
+}
+
+// suspend gives the terminal back and stops the process until it is continued.
+func (m *model) suspend() tea.Cmd {
+	if m.painter != nil {
+		m.painter.leave()
+	}
+	return tea.Suspend
+}
+
+// View implements tea.Model. Bubble Tea calls it after each message; what it
+// gives goes to the painter, since Bubble Tea's own renderer is off.
+func (m *model) View() string {
+	text := m.screen.Render(m.width, m.height, m.now())
+	if m.painter != nil {
+		m.painter.frame(text)
+	}
+	return text
+}
 
 // tick drops old notices and asks for what is in no event.
 func (m *model) tick() tea.Cmd {

@@ -106,7 +106,7 @@ func TestKF_T3_APanicRestoresTheTerminal(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			shown := readUntil(t, master, "alpha")
+			shown := readUntil(t, master, "127.0.0.1:4780")
 			if _, err := io.WriteString(master, "\tt"); err != nil { // to the servers; test one
 				t.Fatal(err)
 			}

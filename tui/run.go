@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/term"
 
 	_ "agentop/tui/quiet" // before Bubble Tea asks the terminal
 )
@@ -32,10 +33,6 @@ type Options struct {
 	Crashed func(stack []byte) (place string)
 }
 
-// framesASecond bounds how often the terminal is written to. Events bring at
-// most ten frames a second; a key is answered within one of these.
-const framesASecond = 60
-
 // Run shows the screen until the user quits, ctx is done or the terminal is
 // gone. The terminal is as it was when it returns, also after a panic, which
 // is an error.
@@ -43,12 +40,16 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(ctx, o)
+	paint := newPainter(o.Out)
+	m.painter = paint
 	g := &guard{model: m}
-	p := tea.NewProgram(g,
-		tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(), tea.WithFPS(framesASecond),
+	p := tea.NewProgram(g, tea.WithContext(ctx), tea.WithInput(o.In),
+		tea.WithOutput(silentOf(o.Out)), tea.WithFPS(1), // the painter writes
 		tea.WithoutSignalHandler()) // ctx ends with the signals
 	g.quit = p.Quit
+	paint.start()
 	_, err := p.Run()
+	paint.stop()
 	if stack := g.crash(); stack != nil {
 		place := "nowhere"
 		if o.Crashed != nil {
@@ -65,6 +66,21 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("show the screen: %w", err)
 	}
 	return nil
+}
+
+// silent is a terminal to Bubble Tea, which sets its modes and asks its size,
+// but takes nothing that is written: Bubble Tea's renderer cannot be left out
+// without those.
+type silent struct{ term.File }
+
+// Write implements io.Writer.
+func (silent) Write(b []byte) (int, error) { return len(b), nil }
+
+func silentOf(out io.Writer) io.Writer {
+	if f, ok := out.(term.File); ok {
+		return silent{f}
+	}
+	return io.Discard
 }
 
 // guard catches the panics of a model before they leave the terminal in a
@@ -130,17 +146,17 @@ func (g *guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	return g, cmd
 }
 
-// View implements tea.Model.
-func (g *guard) View() (text string) {
+// View implements tea.Model. What it shows goes to the painter, and nothing to
+// Bubble Tea.
+func (g *guard) View() string {
 	defer func() {
 		if r := recover(); r != nil {
 			g.crashed(stackOf(r))
 			go g.quit() // it waits for the loop that this is called from
-			text = ""
 		}
 	}()
-	if g.crash() != nil {
-		return ""
+	if g.crash() == nil {
+		g.model.View()
 	}
-	return g.model.View()
+	return ""
 }

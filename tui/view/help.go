@@ -17,7 +17,7 @@ func (s *Screen) help(w int) []string {
 			{"s", "switch: choose the server of an agent's new conversations; running ones stay"},
 			{"u", "undo the last switch"},
 			{"a", "agents"}, {"l", "request log"}, {"w", "the proxy, and what is wrong"}, {"?", "these keys"},
-			{"esc", "back"}, {"q", "quit; the proxy goes on"}, {"ctrl-z", "suspend; fg comes back"},
+			{"esc", "back"}, {"q", "quit; the proxy goes on"}, {"ctrl-z", "suspend; fg comes back"}, {"ctrl-l", "draw afresh"},
 		}},
 		{"conversations", [][2]string{
 			{"up down", "choose (also k j, page up and down, g G)"},
