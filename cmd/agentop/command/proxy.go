@@ -174,6 +174,6 @@ func listenAddress(dir home.Home) (string, error) {
 
 // loopback reports whether address is a loopback address and a port.
 func loopback(address string) bool {
-	_, err := config.Parse("listen", []byte("listen: "+address+"\n"))
+	_, err := config.Parse("listen", []byte("listen: \""+address+"\"\n"))
 	return err == nil
 }
