@@ -48,6 +48,10 @@ func (r recorder) Register(c placement.Conversation, server string, key uint64, 
 	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Key: key, At: arrived})
 }
 
+func (r recorder) Answered(c placement.Conversation, server string, mark uint64, response string, arrived time.Time) {
+	r.log.Register(reqlog.Placed{Agent: string(c.Agent), Session: c.Session, Server: server, Mark: mark, Response: response, At: arrived})
+}
+
 func (r recorder) Last(c placement.Conversation) (string, bool) {
 	last, ok := r.log.Index().Last(string(c.Agent), c.Session)
 	if !ok {
