@@ -156,15 +156,14 @@ func (s *screenSource) Use(ctx context.Context, agent, server string) (view.Swit
 
 // Preflight implements tui.Source.
 func (s *screenSource) Preflight(ctx context.Context, server, agent string) (view.Preflight, error) {
-	var agents []string
-	if agent != "" {
-		agents = []string{agent}
-	}
-	p, err := s.client.Preflight(ctx, server, agents)
-	return view.Preflight{
-		Server: p.Server, Up: p.Up, KeyOK: p.KeyOK, Models: p.Models, Formats: p.Formats, Context: p.Context,
-		FirstMS: p.FirstMS, Missing: p.Missing, Rename: screenRename(p.Rename), Warnings: p.Warnings,
-	}, screenErr(err)
+	p, err := s.client.Preflight(ctx, server, []string{agent})
+	return screenPreflight(&p), screenErr(err)
+}
+
+// Test implements tui.Source.
+func (s *screenSource) Test(ctx context.Context, server string) (view.Preflight, error) {
+	p, err := s.client.TestServer(ctx, server, nil)
+	return screenPreflight(&p), screenErr(err)
 }
 
 // MovePrice implements tui.Source.
@@ -209,6 +208,17 @@ func screenServer(s *control.Server) view.Server {
 		out.Members = append(out.Members, view.Member{
 			Name: m.Name, URL: m.URL, Health: view.Health(m.Health), Capacity: m.Capacity, Cost: m.Cost, Streams: m.Streams,
 		})
+	}
+	return out
+}
+
+func screenPreflight(p *control.Preflight) view.Preflight {
+	out := view.Preflight{
+		Server: p.Server, Up: p.Up, KeyOK: p.KeyOK, Models: p.Models, Formats: p.Formats, Context: p.Context,
+		FirstMS: p.FirstMS, Kind: p.Kind, Tried: p.Tried, Missing: p.Missing, Rename: screenRename(p.Rename), Warnings: p.Warnings,
+	}
+	for _, n := range p.Names {
+		out.Names = append(out.Names, view.Name(n))
 	}
 	return out
 }
