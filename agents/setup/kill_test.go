@@ -3,6 +3,7 @@ package setup
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -110,6 +111,32 @@ func TestKF_D12_KilledAtRandom(t *testing.T) {
 	for i := range times {
 		killAfter(t, s.home, time.Duration(random.IntN(60_000))*time.Microsecond)
 		afterKill(t, fmt.Sprintf("kill %d", i), s, before, user)
+	}
+}
+
+// TestKF_D12_ReplacedByRenameAlone: who has the old file open reads it to its
+// end, so at no moment was it cut or half written.
+func TestKF_D12_ReplacedByRenameAlone(t *testing.T) {
+	s := newStage(t)
+	user := bigSettings()
+	path := s.write(settingsFiles[claudeCode], user)
+	old, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	s.enable(claudeCode, Choices{})
+	enabled := s.read(settingsFiles[claudeCode])
+	now, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	s.disable(claudeCode)
+	for file, want := range map[*os.File]string{old: user, now: enabled} {
+		if got, err := io.ReadAll(file); err != nil || string(got) != want {
+			t.Errorf("the file that was replaced has %d bytes (%v), want %d", len(got), err, len(want))
+		}
 	}
 }
 
