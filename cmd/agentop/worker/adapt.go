@@ -16,7 +16,8 @@ import (
 
 // openProxyLog is the proxy's own log, rotated so that it never fills a disk.
 func openProxyLog(h home.Home) io.WriteCloser {
-	return &lumberjack.Logger{Filename: h.ProxyLog(), MaxSize: 10, MaxBackups: 3} // MB; files are 0600
+	size := max(1, logLimit(h.String())/proxyLogPart>>20) // MB; files are 0600
+	return &lumberjack.Logger{Filename: h.ProxyLog(), MaxSize: int(size), MaxBackups: 3}
 }
 
 // pins is the store as the router wants it.

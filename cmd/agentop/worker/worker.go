@@ -98,7 +98,8 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open pins: %w", err)
 	}
 	w.reqlog, err = reqlog.Open(w.opts.Home.LogDir(), reqlog.Options{
-		Warn: func(text string) { w.log.Warn(text) },
+		Warn:     func(text string) { w.log.Warn(text) },
+		MaxBytes: logLimit(w.opts.Home.String()),
 	})
 	if err != nil {
 		return fmt.Errorf("open request log: %w", err)
