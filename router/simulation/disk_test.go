@@ -3,6 +3,7 @@ package simulation
 import (
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"agentop/filestore"
@@ -13,7 +14,8 @@ import (
 // nothing any more. Its locks are let go, as the kernel does.
 type disk struct {
 	filestore.FS
-	life *life
+	life  *life
+	calls atomic.Int64
 
 	mu    sync.Mutex
 	locks map[*lock]bool
@@ -36,10 +38,22 @@ func (d *disk) release() {
 
 // alive is a step; an error when the process died at it or before.
 func (d *disk) alive() error {
+	d.calls.Add(1)
 	if d.life.step() {
 		return syscall.EIO
 	}
 	return nil
+}
+
+// Looking is no step: a process that dies while it looks has changed nothing.
+func (d *disk) Stat(name string) (filestore.Info, error) {
+	d.calls.Add(1)
+	return d.FS.Stat(name)
+}
+
+func (d *disk) Open(name string) (filestore.File, error) {
+	d.calls.Add(1)
+	return d.FS.Open(name)
 }
 
 func (d *disk) CreateTemp(dir, pattern string) (filestore.File, error) {

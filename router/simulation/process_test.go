@@ -71,6 +71,7 @@ func (l *life) atDeath(fn func()) {
 // disk, router, joined as the worker joins them.
 type process struct {
 	*life
+	disk   *disk
 	store  filestore.Store
 	log    *reqlog.Log
 	router *router.Router
@@ -86,12 +87,13 @@ type options struct {
 
 func startProcess(w *world) (*process, error) {
 	p := &process{life: &life{}, loaded: make(chan struct{})}
+	p.disk = newDisk(p.life)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	var err error
 	p.store, err = filestore.Open(ctx, filestore.FileURL(w.pinFile()), filestore.WithLogger(quiet), filestore.WithMemoryFallback(),
-		filestore.WithClock(w.now, w.steady), filestore.WithFS(newDisk(p.life)), filestore.WithLimits(filestore.Limits{Keys: w.opts.pins}))
+		filestore.WithClock(w.now, w.steady), filestore.WithFS(p.disk), filestore.WithLimits(filestore.Limits{Keys: w.opts.pins}))
 	if err != nil {
 		return nil, err
 	}
