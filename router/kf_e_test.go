@@ -164,7 +164,7 @@ func TestKF_E5_AMissingModelIsTheServersAnswer(t *testing.T) {
 func TestKF_E6_ClosedConnectionsLoseNoRequest(t *testing.T) {
 	rounds := map[time.Duration]int{0: 200, time.Millisecond: 50, 300 * time.Millisecond: 6, time.Second: 3}
 	if full() {
-		rounds[time.Second] = 300
+		rounds[time.Second] = 200
 	}
 	for idle, n := range rounds {
 		t.Run(idle.String(), func(t *testing.T) {
@@ -173,11 +173,12 @@ func TestKF_E6_ClosedConnectionsLoseNoRequest(t *testing.T) {
 			arrived := map[string]int{}
 			base := upstream(t, func(c net.Conn) {
 				r := bufio.NewReader(c)
-				for {
-					_ = c.SetReadDeadline(time.Now().Add(patience))
-					if idle > 0 {
-						_ = c.SetReadDeadline(time.Now().Add(idle))
+				for n := 0; ; n++ {
+					limit := patience
+					if n > 0 {
+						limit = idle
 					}
+					_ = c.SetReadDeadline(time.Now().Add(limit))
 					req, _ := request(r)
 					if req == nil {
 						return
@@ -193,7 +194,9 @@ func TestKF_E6_ClosedConnectionsLoseNoRequest(t *testing.T) {
 			})
 			b := newBench(t, nil)
 			b.only(base, "key: none")
-			pace := time.NewTicker(max(idle, time.Microsecond)) // requests come as fast as connections go
+			// A request that sets out while the server's close is on its way to
+			// us would be lost, whoever sends it: the pace keeps off that instant.
+			pace := time.NewTicker(max(idle*3/2, time.Microsecond))
 			defer pace.Stop()
 			for i := range n {
 				<-pace.C
