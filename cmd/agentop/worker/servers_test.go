@@ -238,3 +238,52 @@ servers:
 		}
 	}
 }
+
+// TestEditByHandIsTold holds what is said of running conversations when their
+// server leaves config.yaml or moves.
+func TestEditByHandIsTold(t *testing.T) {
+	s := kinds.Named("ollama").Start()
+	defer s.Close()
+	const yaml = `
+servers:
+  %s: {url: %s, key: none, rename: {"claude-*": qwen3-coder:latest}}
+agents:
+  claude-code: {server: %s, upstream: none}
+`
+	r := start(t, yaml, "desk", s.URL, "desk")
+	if got := r.turn("s1", "claude-opus-5-5"); got != http.StatusOK {
+		t.Fatalf("the turn got %d", got)
+	}
+	events, err := r.Subscribe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	edit := func(name, url string) {
+		t.Helper()
+		text := "listen: 127.0.0.1:0\n" + fmt.Sprintf(yaml, name, url, name)
+		if err := os.WriteFile(r.home.Config(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait := func() string {
+		t.Helper()
+		for {
+			e, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == control.EventWarning {
+				return e.Text
+			}
+		}
+	}
+	edit("desk", s.URL+"/other")
+	if got, want := wait(), "server desk has another URL: its running conversations (1) go there from their next turn on"; got != want {
+		t.Errorf("warning %q, want %q", got, want)
+	}
+	edit("renamed", s.URL)
+	if got, want := wait(), "server desk is no longer configured: its running conversations (1) are refused until it is back (`agentop server add desk URL`)"; got != want {
+		t.Errorf("warning %q, want %q", got, want)
+	}
+}

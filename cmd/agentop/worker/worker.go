@@ -113,8 +113,9 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish,
 	})
 	w.warn(w.config.Current())
-	w.config.OnChange(func(_, now *config.Config) {
+	w.config.OnChange(func(old, now *config.Config) {
 		w.warn(now)
+		w.tellChanges(old, now)
 		w.publishStatus()
 	})
 	w.config.OnError(w.configError)
