@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 // takeLog takes over the lines that were read, before those that were told
 // since.
 func (m *model) takeLog(list []view.Request) {
+	// A line without a method tells of a pin, which is no request.
+	list = slices.DeleteFunc(list, func(r view.Request) bool { return r.Method == "" && r.Status == 0 })
 	seen := make(map[string]bool, len(list))
 	for i := range list {
 		seen[requestID(&list[i])] = true

@@ -61,11 +61,18 @@ func TestScreensLookAsTheyDid(t *testing.T) {
 func TestColours(t *testing.T) {
 	text := sample().Render(80, 24, noon)
 	golden(t, "list-80x24.ansi", text)
+	found := map[string]bool{}
 	for _, code := range regexp.MustCompile(`\x1b\[([0-9;]*)m`).FindAllStringSubmatch(text, -1) {
 		for _, n := range strings.Split(code[1], ";") {
 			if !strings.Contains(" 0 1 2 7 31 32 33 36 ", " "+n+" ") {
 				t.Errorf("sequence %q: %s is not one of bold, faint, reverse and the four colours", code[0], n)
 			}
+			found[n] = true
+		}
+	}
+	for _, n := range []string{"0", "1", "2", "7", "32", "33", "36"} {
+		if !found[n] {
+			t.Errorf("no sequence has %s", n)
 		}
 	}
 }

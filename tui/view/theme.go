@@ -66,8 +66,9 @@ func NewTheme(colour, ascii bool) *Theme {
 	if ascii {
 		t.glyph = asciiGlyphs
 	}
-	r := lipgloss.NewRenderer(io.Discard, termenv.WithProfile(termenv.ANSI))
-	r.SetHasDarkBackground(true) // settled, so that nothing asks for it
+	r := lipgloss.NewRenderer(io.Discard)
+	r.SetColorProfile(termenv.ANSI) // settled, as the ground is, so that nothing asks for it
+	r.SetHasDarkBackground(true)
 	plain := r.NewStyle()
 	looks := [styleCount]lipgloss.Style{
 		normal: plain, strong: plain.Bold(true), faint: plain.Faint(true),

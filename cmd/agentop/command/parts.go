@@ -27,4 +27,4 @@ func runDemo(ctx context.Context, o DemoOptions) error {
 }
 
 // demoHello is what the demo's screen begins with.
-const demoHello = "A demo: built-in servers, scripted conversations. s switches an agent; w shows how a real claude joins in."
+const demoHello = "A demo with scripted conversations: s switches an agent, w shows how a real claude joins in."
