@@ -59,6 +59,7 @@ func ownsSignals(args []string) bool { return len(args) > 0 && args[0] == "proxy
 
 // runProxy supervises, or is the worker of who does.
 func runProxy(ctx context.Context, o ProxyOptions) error {
+	noCore()
 	if o.Worker {
 		return runWorker(ctx, o)
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -63,6 +64,10 @@ func (v *vault) processes() {
 	for _, file := range entries {
 		if args, err := os.ReadFile(file); err == nil && bytes.HasPrefix(args, []byte(binary)) {
 			v.clean("a command line: "+string(bytes.ReplaceAll(args, []byte{0}, []byte{' '})), args)
+			limits, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "limits")) // it may have ended
+			if bytes.Contains(args, []byte("\x00proxy")) && bytes.Contains(limits, []byte("Max core")) && !regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
+				v.t.Errorf("a crash of %q would write its memory to a file:\n%s", args, limits)
+			}
 		}
 	}
 }
@@ -177,7 +182,11 @@ func (v *vault) commands(when string) {
 		if slices.Contains(unfit, strings.Join(c, " ")) {
 			continue
 		}
-		for _, more := range [][]string{nil, {"--json"}, {"stored"}, {"secret-0-0", "env"}} {
+		more := [][]string{nil, {"--json"}}
+		if when == "running" {
+			more = append(more, []string{"stored"}, []string{"secret-0-0", "env"})
+		}
+		for _, more := range more {
 			args := append(slices.Clone(c), more...)
 			v.clean(when+": agentop "+strings.Join(args, " "), v.command("", args...))
 		}

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"agentop/router/control"
 	"agentop/router/fakeserver"
 )
 
@@ -377,20 +378,15 @@ func around(text []byte, name string) []byte {
 // awaitChoice returns when a configuration is in force.
 func (v *vault) awaitChoice(choice string) {
 	v.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
-		var s struct {
-			Status struct {
-				Agents []struct {
-					Server string `json:"server"`
-				} `json:"agents"`
-			} `json:"status"`
-		}
-		out := v.command("", "status", "--json")
-		if err := json.Unmarshal(out, &s); err == nil && len(s.Status.Agents) > 0 && s.Status.Agents[0].Server == choice {
+	client := control.Dial(v.home)
+	defer client.Close()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // between looks at another process
+		st, err := client.Status(context.Background())
+		if err == nil && len(st.Agents) > 0 && st.Agents[0].Server == choice {
 			return
 		}
 		if time.Now().After(end) {
-			v.t.Fatalf("%q is not in force: %s", choice, out)
+			v.t.Fatalf("%q is not in force: %+v, %v", choice, st, err)
 		}
 	}
 }
