@@ -85,6 +85,10 @@ func TestKeyPromptDoesNotEcho(t *testing.T) {
 	if _, err := io.WriteString(terminal, secret+"\n"); err != nil {
 		t.Fatal(err)
 	}
+	shown += readUntil(t, terminal, "[y/N] ") // the rename line that is offered
+	if _, err := io.WriteString(terminal, "n\n"); err != nil {
+		t.Fatal(err)
+	}
 	rest, _ := io.ReadAll(terminal) // ends with EIO on Linux when the process is gone
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, rest)
