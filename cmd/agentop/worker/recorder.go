@@ -134,6 +134,7 @@ func (w *Worker) gauges() metrics.Gauges {
 // and of the files that hold keys.
 func (w *Worker) warnings(c *config.Config) []string {
 	list := append(c.Warnings(), w.keys.Warnings()...)
+	list = append(list, w.wide...)
 	if c.Token == "" && !router.TellsOwners() {
 		list = append(list, "this system does not tell which account connects: set `token` in config.yaml and run `agentop agent enable` again, so that other accounts cannot use your servers")
 	}

@@ -60,6 +60,8 @@ type Worker struct {
 	conns   connections
 	started time.Time
 	listen  []string
+
+	wide []string // which files others could reach at the start
 }
 
 // Run serves until ctx is done and the streams that ran then have ended. The
@@ -112,6 +114,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
 		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish,
 	})
+	w.wide = wideFiles(w.opts.Home)
 	w.warn(w.config.Current())
 	w.config.OnChange(func(old, now *config.Config) {
 		w.warn(now)
