@@ -25,6 +25,8 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		return m.switchKey(k)
 	case s.Body == view.BodyMove:
 		return m.moveKey(name)
+	case m.pointing != nil:
+		return m.pointKey(name)
 	case s.Body == view.BodyRemove:
 		return m.removeKey(name)
 	case s.Body == view.BodyLog && s.Log.Filter.Active:

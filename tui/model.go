@@ -30,6 +30,7 @@ type model struct {
 	undo          *undo
 	ask           int                   // number of the last question of a pane
 	checks        map[string]view.Check // of the switch pane, by server
+	pointing      *planMsg              // the question on the screen, nil for none
 	dirty         bool
 	asked         time.Time // when the status was asked last
 	logLoaded     bool
@@ -124,6 +125,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		m.fail(msg.err)
 	case wroteMsg:
 		m.say(msg.text)
+	case planMsg:
+		m.askPoint(msg)
 	case toldMsg:
 		m.say(msg.text)
 		return m.askSetups()

@@ -165,6 +165,31 @@ func TestServerTestAndAdd(t *testing.T) {
 	})
 }
 
+func TestPointingAnAgentShowsTheChangeFirst(t *testing.T) {
+	src := newFake()
+	riggedWith(t, src, pointable{src}, func(r *rig) {
+		r.keys("a")
+		r.shows("pointed here (enabled)")
+		r.keys("down", "e")
+		r.shows("+ plan for codex true", "y writes this")
+		r.keys("n")
+		r.told()
+		r.keys("e", "y")
+		r.told("point codex true")
+		r.shows("it is done; restart it", "Agents")
+		src.failing["plan"] = errors.New("nothing to undo")
+		r.keys("d")
+		r.shows("! nothing to undo")
+	})
+}
+
+func TestPointingWithoutThePowerShowsTheCommand(t *testing.T) {
+	rigged(t, newFake(), func(r *rig) {
+		r.keys("a", "d")
+		r.shows("agentop agent disable claude-code")
+	})
+}
+
 func TestCopyAndResume(t *testing.T) {
 	rigged(t, newFake(), func(r *rig) {
 		r.keys("y")

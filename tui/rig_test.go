@@ -178,6 +178,22 @@ func (s startable) Start(context.Context) error {
 	return nil
 }
 
+// pointable is a source that can point agents here.
+type pointable struct{ *fakeSource }
+
+func (p pointable) Setups(context.Context) ([]view.Setup, error) {
+	return []view.Setup{{Agent: "claude-code", Pointed: true, Detail: "enabled"}}, nil
+}
+
+func (p pointable) Plan(_ context.Context, agent string, on bool) ([]string, error) {
+	return []string{fmt.Sprintf("+ plan for %s %v", agent, on)}, p.fail("plan")
+}
+
+func (p pointable) Point(_ context.Context, agent string, on bool) ([]string, error) {
+	p.note("point %s %v", agent, on)
+	return []string{"it is done", "restart it"}, p.fail("point")
+}
+
 // noon is when a test begins: synctest's own epoch.
 var noon = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 

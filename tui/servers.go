@@ -15,6 +15,11 @@ type (
 		server string
 		check  view.Check
 	}
+	planMsg struct {
+		agent string
+		on    bool
+		lines []string
+	}
 	removedMsg struct {
 		server   string
 		warnings []string
@@ -129,11 +134,42 @@ func (m *model) point(on bool) tea.Cmd {
 		return nil
 	}
 	return m.call(func(ctx context.Context) tea.Msg {
-		text, err := pointer.Point(ctx, agent, on)
+		lines, err := pointer.Plan(ctx, agent, on)
 		if err != nil {
 			return failedMsg{err}
 		}
-		return toldMsg{text}
+		return planMsg{agent, on, lines}
+	})
+}
+
+// ask shows what pointing an agent would change, and waits for a yes.
+func (m *model) askPoint(msg planMsg) {
+	if m.screen.Body != view.BodyAgents {
+		return // the user has gone on
+	}
+	title, question := "Point "+msg.agent+" here", "y writes this; any other key leaves it."
+	if !msg.on {
+		title = "Take " + msg.agent + " off"
+	}
+	m.show(title, msg.lines...)
+	m.screen.Question, m.pointing = question, &msg
+}
+
+// pointKey handles the key after the question.
+func (m *model) pointKey(name string) tea.Cmd {
+	p := m.pointing
+	m.pointing, m.screen.Question = nil, ""
+	m.screen.Body, m.back = view.BodyAgents, view.BodyList
+	pointer, ok := m.source.(Pointer)
+	if name != "y" || !ok {
+		return nil
+	}
+	return m.call(func(ctx context.Context) tea.Msg {
+		lines, err := pointer.Point(ctx, p.agent, p.on)
+		if err != nil {
+			return failedMsg{err}
+		}
+		return toldMsg{strings.Join(lines, "; ")}
 	})
 }
 

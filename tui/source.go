@@ -41,8 +41,10 @@ type Starter interface {
 // Pointer is a Source that can point agents here, in their own settings.
 type Pointer interface {
 	Setups(ctx context.Context) ([]view.Setup, error)
-	// Point enables or disables an agent and says in a sentence what it did.
-	Point(ctx context.Context, agent string, on bool) (string, error)
+	// Plan says in lines what Point would change, and changes nothing.
+	Plan(ctx context.Context, agent string, on bool) ([]string, error)
+	// Point enables or disables an agent and says in lines what it did.
+	Point(ctx context.Context, agent string, on bool) ([]string, error)
 }
 
 // Stream is an open event stream. Next is for one goroutine and ends with an

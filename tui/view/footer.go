@@ -129,14 +129,19 @@ func (s *Screen) hints() []hint {
 	case BodyAgents:
 		list := []hint{{"s", "switch", 7}, {"esc", "back", 8}, {"?", "keys", 6}}
 		if len(s.Setups) > 0 {
-			list = append(list, hint{"e", "enable", 5}, hint{"d", "disable", 5})
+			list = append([]hint{{"e", "enable", 5}, {"d", "disable", 5}}, list...)
 		}
 		return list
 	case BodyDetail:
 		return []hint{{"m", "move", 6}, {"y", "copy id", 5}, {"o", "resume", 5}, {"s", "switch", 4}, {"esc", "back", 8}, {"?", "keys", 7}}
 	case BodyServer:
 		return []hint{{"t", "test", 6}, {"x", "remove", 5}, {"esc", "back", 8}, {"?", "keys", 7}}
-	case BodyHelp, BodyProxy, BodyCommand:
+	case BodyCommand:
+		if s.Question != "" {
+			return []hint{{"y", "yes", 9}, {"esc", "no", 8}}
+		}
+		return []hint{{"esc", "back", 8}, {"q", "quit", 3}}
+	case BodyHelp, BodyProxy:
 		return []hint{{"esc", "back", 8}, {"q", "quit", 3}}
 	}
 	return s.listHints()

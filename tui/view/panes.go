@@ -350,13 +350,17 @@ func (s *Screen) commandText(w int) []string {
 	f := s.facts(w)
 	for i, text := range s.Shown {
 		look := normal
-		if i == 0 {
+		if i == 0 && s.Question == "" {
 			look = strong
 		}
 		f.text(look, text)
-		if i == 0 {
+		if i == 0 && s.Question == "" {
 			f.gap()
 		}
+	}
+	if s.Question != "" {
+		f.gap()
+		f.text(strong, s.Question)
 	}
 	return f.lines
 }

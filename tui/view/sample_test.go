@@ -116,6 +116,18 @@ var screens = map[string]func() *Screen{
 	"pool":   func() *Screen { s := sample(); s.Body, s.Server = BodyServer, 1; return s },
 	"log":    func() *Screen { s := sample(); s.Body = BodyLog; return s },
 	"agents": func() *Screen { s := sample(); s.Body, s.Agent = BodyAgents, 1; return s },
+	"setups": func() *Screen {
+		s := sample()
+		s.Body = BodyAgents
+		s.Setups = []Setup{{"claude-code", true, "enabled, /home/u/.claude/settings.json"}, {"codex", false, "not enabled"}}
+		return s
+	},
+	"question": func() *Screen {
+		s := sample()
+		s.Body, s.Title, s.Question = BodyCommand, "Point codex here", "y writes this; any other key leaves it."
+		s.Shown = []string{"--- /home/u/.codex/config.toml", "+++ /home/u/.codex/config.toml", "+openai_base_url = \"http://127.0.0.1:4780/codex/v1\""}
+		return s
+	},
 	"help":   func() *Screen { s := sample(); s.Body = BodyHelp; return s },
 	"proxy":  func() *Screen { s := sample(); s.Body = BodyProxy; return s },
 	"switch": func() *Screen { return switchSample(sample()) },

@@ -33,6 +33,8 @@ type Screen struct {
 	Setups []Setup
 	Shown  []string // the command lines of BodyCommand
 	Title  string   // of BodyCommand
+	// Question, if any, is asked under BodyCommand, and y says yes.
+	Question string
 }
 
 // Load is what a place has to do.

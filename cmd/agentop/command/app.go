@@ -78,7 +78,7 @@ func newApp(b Build) *App {
 		Demo:        runDemo,
 		Examine:     examine(b.Version),
 		Processes:   countProcesses,
-		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, dir, "") },
+		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, b, dir, "") },
 	}
 	a.Service = newLoginService(a)
 	if a.OutTerminal {

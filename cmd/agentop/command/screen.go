@@ -14,12 +14,19 @@ import (
 	"agentop/tui/view"
 )
 
-// runScreen joins the terminal UI to the control API.
-func runScreen(ctx context.Context, dir home.Home, hello string) error {
+// runScreen joins the terminal UI to the control API. hello is what a demo
+// begins with, "" for the user's own home.
+func runScreen(ctx context.Context, b Build, dir home.Home, hello string) error {
 	client := control.Dial(dir.String())
 	defer client.Close()
+	var source tui.Source = &screenSource{client: client, home: dir, build: b}
+	if hello != "" {
+		// A demo must neither point the user's agents at itself nor start a
+		// proxy that outlives it.
+		source = struct{ tui.Source }{source}
+	}
 	return tui.Run(ctx, tui.Options{
-		Source: &screenSource{client: client, home: dir},
+		Source: source,
 		In:     os.Stdin, Out: os.Stdout,
 		Colour: os.Getenv("NO_COLOR") == "", ASCII: asciiOnly(os.Getenv),
 		StartCommand: "agentop proxy", Hello: hello,
@@ -58,6 +65,7 @@ func writeCrash(dir home.Home, stack []byte) string {
 type screenSource struct {
 	client *control.Client
 	home   home.Home
+	build  Build
 }
 
 // screenError keeps the hint of a refusal.

@@ -18,9 +18,19 @@ import (
 // startPoll is how often a proxy that was started is asked whether it answers.
 const startPoll = 50 * time.Millisecond
 
-// Start implements tui.Starter: it runs `agentop proxy` in a session of its
-// own, so that the proxy outlives the screen and its terminal.
+// Start implements tui.Starter: it starts the login service if that is
+// installed, else `agentop proxy` in a session of its own, so that the proxy
+// outlives the screen and its terminal.
 func (s *screenSource) Start(ctx context.Context) error {
+	m, err := s.quiet(nil, nil).manager(s.home)
+	if err == nil {
+		if st, err := m.Status(ctx); err == nil && st.Installed {
+			if err := m.Start(ctx); err != nil {
+				return explain(err)
+			}
+			return s.awaitStart(ctx, "`agentop service status`", nil)
+		}
+	}
 	exe, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
