@@ -64,6 +64,13 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 		return runWorker(ctx, o)
 	}
 	manager := os.Getenv(service.EnvName)
+	if manager == "" && !supervise.Renewed() {
+		// Somebody looks on and can mend it. A service rather stays on its
+		// port and tells the agents what is wrong.
+		if _, err := readConfig(o.Home); err != nil {
+			return err
+		}
+	}
 	err := supervise.Run(ctx, supervise.Options{
 		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
 		Listen:   func() (string, error) { return listenAddress(o.Home) },

@@ -14,6 +14,13 @@ import (
 // stateEnv carries the supervisor's state to the image that takes its place.
 const stateEnv = "AGENTOP_SUPERVISOR_STATE"
 
+// Renewed reports, before Run, whether this process goes on as the supervisor
+// that an older binary was: its sockets and workers are there already.
+func Renewed() bool {
+	_, found := os.LookupEnv(stateEnv)
+	return found
+}
+
 // carried is what the supervisor takes along when it executes a newer binary
 // in its own place: the process, its children and these descriptors stay.
 // Fields are only ever added.
