@@ -133,6 +133,17 @@ func TestHandOversLoseNothing(t *testing.T) {
 	s.status(c, func(now control.Status) bool { return len(now.Draining) == 0 })
 }
 
+// TestRestartIsAnswered restarts a proxy that has nothing else to do, so that
+// the worker that was asked ends as soon as it may: not before its answer.
+func TestRestartIsAnswered(t *testing.T) {
+	s := newStage(t)
+	for i := range 10 {
+		if err := s.control().Restart(t.Context()); err != nil {
+			t.Fatalf("restart %d: %v", i, err)
+		}
+	}
+}
+
 // TestKilledWorkersLoseOnlyTheirOwn kills the worker with -9 again and again
 // under load. Only what it had in flight may be lost, and no connection is
 // refused.

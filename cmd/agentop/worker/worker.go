@@ -192,7 +192,13 @@ func (w *Worker) serve(ctx context.Context) error {
 		began = time.Now()
 	case <-another:
 		began = time.Now()
-		go endControl(w.hub, api)
+		answered := make(chan struct{})
+		go func() {
+			endControl(w.hub, api)
+			close(answered)
+		}()
+		// Whoever asked for the hand-over waits for the word that it is done.
+		defer func() { <-answered }()
 		w.leave(ctx, listeners)
 	}
 	return w.drain(proxy, began)
