@@ -202,5 +202,9 @@ func shrink(t *testing.T, r run) string {
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // each restart makes and drops whole tables
-	os.Exit(m.Run())
+	code := m.Run()
+	if folder, ok := built.Load().(string); ok {
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(code)
 }
