@@ -107,7 +107,11 @@ func (m *model) arrangeSwitch() {
 			if a.Server != "" {
 				p.Before = a.Server
 			}
-			if a.Upstream != "" && a.Upstream != "none" {
+			switch a.Upstream {
+			case "":
+			case "none":
+				own = "no own upstream: new conversations would be refused"
+			default:
 				own = "not routed: " + a.Upstream
 			}
 		}

@@ -133,7 +133,7 @@ func (s *Screen) hints() []hint {
 		}
 		return list
 	case BodyDetail:
-		return []hint{{"m", "move", 6}, {"y", "copy id", 5}, {"o", "resume", 5}, {"s", "switch", 4}, {"esc", "back", 8}, {"?", "keys", 7}}
+		return []hint{{"m", "move", 6}, {"y", "copy id", 5}, {"o", "resume", 5}, {"s", "switch", 4}, {"j k", "scroll", 2}, {"esc", "back", 8}, {"?", "keys", 7}}
 	case BodyServer:
 		return []hint{{"t", "test", 6}, {"x", "remove", 5}, {"esc", "back", 8}, {"?", "keys", 7}}
 	case BodyCommand:
@@ -142,7 +142,7 @@ func (s *Screen) hints() []hint {
 		}
 		return []hint{{"esc", "back", 8}, {"q", "quit", 3}}
 	case BodyHelp, BodyProxy:
-		return []hint{{"esc", "back", 8}, {"q", "quit", 3}}
+		return []hint{{"j k", "scroll", 4}, {"esc", "back", 8}, {"q", "quit", 3}}
 	}
 	return s.listHints()
 }
