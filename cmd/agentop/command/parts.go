@@ -21,7 +21,9 @@ func examine(version string) func(context.Context, home.Home, *config.Server) co
 func runDemo(ctx context.Context, o DemoOptions) error {
 	show := func(ctx context.Context, dir home.Home) error { return demo.List(ctx, dir, o.Stdout) }
 	if o.Terminal {
-		show = func(ctx context.Context, dir home.Home) error { return runScreen(ctx, Build{Version: o.Version}, dir, demoHello) }
+		show = func(ctx context.Context, dir home.Home) error {
+			return runScreen(ctx, Build{Version: o.Version}, dir, demoHello)
+		}
 	}
 	return demo.Run(ctx, demo.Options{Version: o.Version, Out: o.Stdout, Show: show})
 }
