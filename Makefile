@@ -8,6 +8,7 @@ COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null)
 STAMP   := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 FUZZTIME ?= 30s
+REQUESTS ?= 1000000
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -43,6 +44,13 @@ crash: ## the store's kill and fault tests at full length
 
 bench: ## benchmarks of the parts, in benchstat's format
 	go test -run '^$$' -bench . -benchmem ./...
+
+soak: ## a million requests of random conversations, in simulated time, then some against the built program
+	AGENTOP_SIMULATION_REQUESTS=$(REQUESTS) AGENTOP_SIMULATION_PROGRAM=1500 \
+	  go test -timeout 6h -count=1 -v -run 'TestNeverMoved' ./router/simulation
+
+mutants: ## plant each fault of cmd/agentop/mutants and want a test to see it (an hour or two)
+	AGENTOP_MUTANTS=all go test -timeout 6h -count=1 -v ./cmd/agentop/mutants
 
 chaos: ## break everything around a running agentop, at full length; prints the table of docs/security.md
 	AGENTOP_TEST_FULL=1 go test -timeout 90m -count=1 -v ./cmd/agentop/chaos
