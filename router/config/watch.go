@@ -26,6 +26,8 @@ type Options struct {
 	Poll time.Duration
 	// NoNotify leaves the system's notifications out.
 	NoNotify bool
+
+	read func(path string) ([]byte, error) // nil for readFile; of tests
 }
 
 // Watcher keeps the configuration that is in force. Its methods may be called
@@ -58,8 +60,12 @@ func Watch(ctx context.Context, path string, opts Options) *Watcher {
 	if opts.Poll <= 0 {
 		opts.Poll = time.Second
 	}
+	if opts.read == nil {
+		opts.read = readFile
+	}
 	w := &Watcher{path: path, opts: opts, current: Default(), done: make(chan struct{})}
-	data, err := readFile(path)
+	data, err := opts.read(path)
+	unread := err != nil
 	if err == nil {
 		w.data = data
 		var parsed *Config
@@ -68,7 +74,7 @@ func Watch(ctx context.Context, path string, opts Options) *Watcher {
 		}
 	}
 	w.err = err
-	f := &follower{w: w}
+	f := &follower{w: w, unread: unread}
 	if !opts.NoNotify {
 		f.notify, _ = fsnotify.NewWatcher() // without it, polling does
 	}
@@ -113,7 +119,7 @@ func (w *Watcher) Done() <-chan struct{} { return w.done }
 // Reload takes the file as it is, without waiting for it to settle: for
 // callers that have just written it whole. It gives what Err then gives.
 func (w *Watcher) Reload() error {
-	data, err := readFile(w.path)
+	data, err := w.opts.read(w.path)
 	w.load(data, err)
 	return w.Err()
 }
@@ -174,6 +180,7 @@ type follower struct {
 	seen    os.FileInfo
 	pending []byte // read, and not yet settled
 	waiting bool
+	unread  bool // the last read failed: descriptors may have run out, say, which no event tells the end of
 }
 
 func (f *follower) run(ctx context.Context) {
@@ -189,7 +196,7 @@ func (f *follower) run(ctx context.Context) {
 	settle := time.NewTimer(f.w.opts.Settle)
 	defer settle.Stop()
 	f.waiting = true // what changed between the first load and the watch
-	f.pending, _ = readFile(f.w.path)
+	f.pending, _ = f.w.opts.read(f.w.path)
 	for {
 		look := false
 		select {
@@ -209,7 +216,7 @@ func (f *follower) run(ctx context.Context) {
 			look = true
 		case <-poll.C:
 			f.rewatch()
-			look = f.differs()
+			look = f.differs() || f.unread
 		case <-settle.C:
 			f.settled(settle)
 		}
@@ -238,8 +245,9 @@ func (f *follower) differs() bool {
 func (f *follower) look(settle *time.Timer) {
 	f.rewatch()
 	f.seen, _ = os.Stat(f.w.path)
-	data, err := readFile(f.w.path)
-	if err != nil {
+	data, err := f.w.opts.read(f.w.path)
+	f.unread = err != nil
+	if f.unread {
 		f.w.load(nil, err)
 		return
 	}
@@ -253,7 +261,8 @@ func (f *follower) settled(settle *time.Timer) {
 		return
 	}
 	f.seen, _ = os.Stat(f.w.path)
-	data, err := readFile(f.w.path)
+	data, err := f.w.opts.read(f.w.path)
+	f.unread = err != nil
 	if err == nil && (!bytes.Equal(data, f.pending) || (data == nil) != (f.pending == nil)) {
 		f.pending = data
 		settle.Reset(f.w.opts.Settle)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -220,6 +222,27 @@ func TestWatchReloadsAtOnceWhenTold(t *testing.T) {
 	if err := w.Reload(); err != nil || w.Current().MaxBody != 4<<20 {
 		t.Errorf("got %+v, %v", w.Current(), err)
 	}
+}
+
+// A file that could not be read for want of descriptors is read when there are
+// some again, though nothing about it changes.
+func TestWatchReadsAgainWhatCouldNotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	must(t, os.WriteFile(path, []byte(sizeN(1)), 0o600))
+	var none atomic.Bool
+	w := watch(t, path, Options{Settle: time.Millisecond, Poll: 10 * time.Millisecond, NoNotify: true, read: func(path string) ([]byte, error) {
+		if none.Load() {
+			return nil, &os.PathError{Op: "open", Path: path, Err: syscall.EMFILE}
+		}
+		return readFile(path)
+	}})
+	none.Store(true)
+	must(t, os.WriteFile(path+".new", []byte(sizeN(2)), 0o600))
+	must(t, os.Rename(path+".new", path)) // one change, and no other after it
+	w.expectError("no descriptors", "too many open files")
+	none.Store(false)
+	w.expect("descriptors again", 2)
+	w.expectError("descriptors again", "")
 }
 
 func TestEditsAtTheSameTimeLoseNothing(t *testing.T) {

@@ -92,9 +92,10 @@ type stage struct {
 	control   *control.Client
 	choice    string
 
-	tracer  *exec.Cmd // that makes syncs fail
-	jumped  int       // how often the clock did
-	limited int       // whose descriptors are few
+	tracer  *exec.Cmd      // that makes syncs fail
+	jumped  int            // how often the clock did
+	limited int            // whose descriptors are few
+	seen    control.Status // the last one, for a failed test
 }
 
 // newStage starts the servers and a proxy in a fresh home.
@@ -191,6 +192,7 @@ func (s *stage) end() {
 	if s.t.Failed() {
 		said, _ := os.ReadFile(s.log.Name())
 		log, _ := os.ReadFile(filepath.Join(s.home, "log", "proxy.log"))
+		s.t.Logf("status: %+v", s.seen)
 		s.t.Logf("the proxy said:\n%s\nits log ends:\n%s", tail(said, 4000), tail(log, 6000))
 	}
 	if s.mount {
