@@ -116,12 +116,12 @@ func (r *Router) Move(ctx context.Context, c placement.Conversation, server stri
 	}
 	before := p.Server
 	p.Server, p.Member, p.Names, p.Renewed = server, "", nil, now
-	p.Pin, p.Why = "moved", fmt.Sprintf("moved here by you on %s", now.Format("2 Jan 15:04"))
+	p.Pin, p.Why = reqlog.PinMoved, fmt.Sprintf("moved here by you on %s", now.Format("2 Jan 15:04"))
 	r.Meter.PinWrite("move")
 	if err := r.Pins.Put(ctx, pinKey(c), p.encode(), pinTTL, true); err != nil {
 		r.Logger.Warn("moved pin is in memory only", "agent", c.Agent, "session", placement.Plain(c.Session), "error", err)
 	}
-	r.Recorder.Append(reqlog.Line{Time: now, Kind: reqlog.KindMove, Agent: string(c.Agent), Session: c.Session, Server: server, Why: p.Why})
+	r.Recorder.Append(reqlog.Line{Time: now, Kind: reqlog.KindMove, Agent: string(c.Agent), Session: c.Session, Server: server, Pin: p.Pin, Why: p.Why})
 	r.Logger.Info("conversation moved", "agent", c.Agent, "session", placement.Plain(c.Session), "from", before, "to", server)
 	r.roster.update(c, func(s *control.Session) { s.Server, s.Pin, s.Why = server, p.Pin, p.Why })
 	return nil

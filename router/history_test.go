@@ -245,6 +245,12 @@ func TestAMoveOutlivesATurnThatWasOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	moved := time.Now()
+	if line := <-lines.seen; line.Kind == reqlog.KindPin {
+		line = <-lines.seen
+		if line.Kind != reqlog.KindMove || line.Server != "b" || line.Pin != "moved" || !strings.HasPrefix(line.Why, "moved here by you on ") {
+			t.Errorf("the move's line is %+v, want it to say where and why", line)
+		}
+	}
 	close(hold)
 	read(t, <-done)
 	for line := range lines.seen {

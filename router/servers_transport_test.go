@@ -125,11 +125,11 @@ func TestHTTP1IsKeptAlive(t *testing.T) {
 	})
 	r := newRig(t, oneServer, s.URL, ", ca_file: "+caOf(t, s))
 	// As it is after a connection was once idle for a moment and lived on.
-	pool, err := r.router.transports.get(&r.config().Servers[0], parsed(t, s.URL))
+	carrier, err := r.router.transports.get(&r.config().Servers[0], parsed(t, s.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool.manners.Store(keepsConnections)
+	any(carrier).(*pool).manners.Store(keepsConnections)
 	for range 5 {
 		if res, text := hello(r); res.StatusCode != 200 || res.Header.Get("X-Asked-By") != "HTTP/1.1" {
 			t.Fatalf("%d %s by %s", res.StatusCode, text, res.Header.Get("X-Asked-By"))

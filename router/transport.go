@@ -46,7 +46,7 @@ func newTransports() *transports {
 
 // get returns the connection pool for base, one base URL of server s (nil for
 // an own upstream). It reads ca_file on first use.
-func (t *transports) get(s *config.Server, base *url.URL) (http.RoundTripper, error) {
+func (t *transports) get(s *config.Server, base *url.URL) (*pool, error) {
 	key := transportKey{base: base.Scheme + "://" + base.Host}
 	if s != nil {
 		key.server, key.caFile = s.Name, caFile(s)

@@ -212,10 +212,10 @@ func (s *Setup) Losses(version string) []string {
 		if text(tree, searchPath...) != "true" && s.World.getenv("ENABLE_TOOL_SEARCH") == "" {
 			lost = append(lost, says+" turns tool search off here: agentop agent enable claude-code --tool-search")
 		}
-		lost = append(lost, says+" takes 200k as the context of some models here: choose a model with [1m] for more")
+		lost = append(lost, says+" takes 200k as the context of some models here: choose a model with [1m]")
 	}
 	if text(tree, haikuPath...) == "" && s.World.getenv("ANTHROPIC_DEFAULT_HAIKU_MODEL") == "" && s.World.getenv("ANTHROPIC_SMALL_FAST_MODEL") == "" {
-		lost = append(lost, "titles may be asked of the main model here: agentop agent enable claude-code --haiku MODEL gives them to a smaller one")
+		lost = append(lost, "titles may be asked of the main model here: agentop agent enable claude-code --haiku SMALLER-MODEL")
 	}
 	return lost
 }

@@ -28,6 +28,7 @@ const (
 	PinFollowed = "followed"
 	PinRestored = "restored"
 	PinNone     = "none"
+	PinMoved    = "moved" // of a KindMove alone
 )
 
 // Turn says what a request was, as Line.Turn holds it.

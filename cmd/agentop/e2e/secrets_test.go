@@ -27,6 +27,7 @@ func TestPromise5_NoSecretLeaves(t *testing.T) {
 	}
 	v.write("config.yaml", v.yaml("stored"))
 	v.awaitChoice("stored")
+	v.tools()
 	v.commands("running")
 	v.screens()
 	v.processes()
@@ -35,6 +36,37 @@ func TestPromise5_NoSecretLeaves(t *testing.T) {
 	v.files()
 	v.atServers()
 	v.brokenKeys()
+}
+
+// tools reads the files of other tools, and edits those of the agents; they
+// hold keys of their own.
+func (v *vault) tools() {
+	v.t.Helper()
+	v.names = append(v.names, "imported", "settings")
+	ccr := `{"Providers": [{"name": "deepseek", "api_base_url": "http://127.0.0.1:1/chat/completions?key=` + planted("imported") + `", "api_key": "` + planted("imported") + `", "models": ["m"]}]`
+	for path, text := range map[string]string{
+		".claude-code-router/config.json": ccr + "}", ".ccr-broken.json": ccr,
+		".claude/settings.json":          `{"env": {"ANTHROPIC_AUTH_TOKEN": "` + planted("settings") + `", "ANTHROPIC_BASE_URL": "http://u:` + planted("settings") + `@127.0.0.1:1"}}`,
+		".codex/config.toml":             "[model_providers.x]\nname = \"x\"\nbase_url = \"http://127.0.0.1:1\"\nexperimental_bearer_token = \"" + planted("settings") + "\"\n",
+		".config/opencode/opencode.json": `{"provider": {"openai": {"options": {"apiKey": "` + planted("settings") + `"}}}}`,
+	} {
+		file := filepath.Join(v.user, path)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			v.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			v.t.Fatal(err)
+		}
+		v.holders = append(v.holders, file)
+	}
+	for _, args := range [][]string{
+		{"server", "import", "--from", "ccr", "--yes"}, {"server", "import", "--from", "ccr", "--yes", "--json"}, {"server", "import", "--from", "ccr", "--file", v.holders[0]},
+		{"server", "import", "--from", "ccr", "--file", filepath.Join(v.user, ".ccr-broken.json")}, {"server", "import", "--from", "cc-switch", "--file", filepath.Join(v.user, ".ccr-broken.json")},
+		{"agent", "enable", "claude-code", "--yes"}, {"agent", "enable", "codex", "--yes"}, {"agent", "enable", "opencode", "--yes"}, {"agent", "status"}, {"agent", "status", "--json"}, {"doctor"},
+		{"agent", "disable", "claude-code", "--yes"}, {"agent", "disable", "codex", "--yes"},
+	} {
+		v.clean("agentop "+strings.Join(args, " "), v.command("", args...))
+	}
 }
 
 // screens walks through the TUI in a terminal.
@@ -93,7 +125,7 @@ func (v *vault) files() {
 				return err
 			}
 			name := filepath.Base(path)
-			if name == "keys.json" || name == "key.sh" {
+			if name == "keys.json" || name == "key.sh" || slices.Contains(v.holders, path) {
 				if info, err := d.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 					v.t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
 				}

@@ -60,6 +60,8 @@ type vault struct {
 	user  string   // the HOME of commands
 	raw   map[string]string
 
+	holders []string // files of other programs that hold keys
+
 	mu   sync.Mutex
 	seen map[string][]byte // what each server was sent, whole
 }

@@ -62,6 +62,7 @@ type supervisor struct {
 	config   identity // config.yaml as it was last looked at
 	down     *downServer
 	told     bool // that it serves
+	trimmed  bool // its memory, since the present worker became ready
 	stopping bool
 	cut      bool // workers were killed that may have had streams
 
@@ -227,6 +228,10 @@ func (s *supervisor) handle(e event) {
 func (s *supervisor) look(now time.Time) {
 	if s.stopping || s.next != nil {
 		return
+	}
+	if s.current != nil && !s.trimmed {
+		s.trimmed = true
+		trim()
 	}
 	mended := identify(s.Home.Config()) != s.config
 	if mended {
