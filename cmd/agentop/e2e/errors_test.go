@@ -142,6 +142,9 @@ func TestAgentsShowTheirPeopleWhatAgentopSays(t *testing.T) {
 			show("no server", a.ask(false, "hello"), "agentop server use")
 			t.Logf("no server: told after %v", time.Since(began).Round(100*time.Millisecond))
 
+			if os.Getenv("AGENTOP_TEST_FULL") == "" {
+				return // the agents try again for minutes before they tell
+			}
 			s.reconfigure("servers:\n  gone: {url: http://127.0.0.1:1, key: none}\n" + everybody("server: gone"))
 			began = time.Now()
 			show("server down", a.ask(false, "hello"), `server "gone" does not answer at 127.0.0.1:1`)
