@@ -161,7 +161,12 @@ func TestMergeNewestWins(t *testing.T) {
 				path := newPath(t)
 				base := open(t, path)
 				setDurable(t, base, "old", "1")
-				a, b := open(t, path, filestore.WithSaveDelay(never)), open(t, path, filestore.WithSaveDelay(never))
+				// Two writes in one microsecond have no order that could be held.
+				var calls atomic.Int64
+				clock := filestore.WithClock(func() time.Time {
+					return time.Now().Add(time.Duration(calls.Add(1)) * time.Microsecond)
+				}, nil)
+				a, b := open(t, path, filestore.WithSaveDelay(never), clock), open(t, path, filestore.WithSaveDelay(never), clock)
 				c.write(a, b)
 				one, two := a, b
 				if first == "b" {

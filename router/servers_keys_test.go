@@ -177,8 +177,9 @@ agents:
 func TestKeyThatCannotBeHad(t *testing.T) {
 	s := newListener(t)
 	failing := writeFile(t, "key.sh", "#!/bin/sh\necho sk-fake-secret >&2\nexit 3\n", 0o700)
-	for _, c := range []struct{ source, want string }{
-		{"stored", "no key is stored for it"}, {"env:NO_SUCH_FAKE_KEY", "NO_SUCH_FAKE_KEY"}, {"{command: [" + failing + "]}", "exit status 3"},
+	for _, c := range []struct{ source, want, cure string }{
+		{"stored", "no key is stored for it", "agentop server add"}, {"env:NO_SUCH_FAKE_KEY", "NO_SUCH_FAKE_KEY", ""},
+		{"{command: [" + failing + "]}", "exit status 3", "try it in a terminal"},
 	} {
 		r := newRig(t, `
 servers:
@@ -187,7 +188,7 @@ agents:
   claude-code: {server: it, upstream: none}
 `, s.URL, c.source)
 		res, text := r.send("/claude-code/v1/messages", claudeBody(user("hi")), claudeHeader("s1"))
-		if res.StatusCode != http.StatusBadRequest || !strings.Contains(text, "agentop: ") || !strings.Contains(text, c.want) || !strings.Contains(text, "agentop server add") {
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(text, "agentop: ") || !strings.Contains(text, c.want) || !strings.Contains(text, c.cure) {
 			t.Errorf("key %s: %d %s, want 400 with %q and what to do", c.source, res.StatusCode, text, c.want)
 		}
 		if strings.Contains(text, "sk-fake") {
