@@ -125,7 +125,10 @@ func (v *vault) files() {
 				return err
 			}
 			name := filepath.Base(path)
-			if name == "keys.json" || name == "key.sh" || slices.Contains(v.holders, path) {
+			// An agent's settings as they were stand in a private copy, so that
+			// disable can put them back byte for byte.
+			original := filepath.Ext(name) == ".orig" && filepath.Base(filepath.Dir(path)) == "agents"
+			if name == "keys.json" || name == "key.sh" || original || slices.Contains(v.holders, path) {
 				if info, err := d.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 					v.t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
 				}
