@@ -219,6 +219,7 @@ func TestRefusals(t *testing.T) {
 		{"another key", "/v1/responses", "sk-fake-2", `{"model":"glm-5"}`, 401, `{"error":{"message":"invalid api key","type":"authentication_error"`},
 		{"another model", "/v1/responses", "sk-fake-1", `{"model":"gpt"}`, 404, `"code":"model_not_found"`},
 		{"a broken body", "/v1/chat/completions", "sk-fake-1", `{"model":`, 400, `"type":"invalid_request_error"`},
+		{"an input that is none", "/v1/responses", "sk-fake-1", `{"model":"glm-5","input":0}`, 400, `"type":"invalid_request_error"`},
 		{"all right", "/v1/messages", "sk-fake-1", `{"model":"glm-5"}`, 200, `[alpha#1]`},
 	} {
 		req, err := http.NewRequest("POST", s.URL()+c.path, strings.NewReader(c.body))

@@ -94,7 +94,7 @@ func (rec *Record) readBody(r *http.Request) {
 	if rec.Plain == nil {
 		return
 	}
-	if err := json.Unmarshal(rec.Plain, &rec.request); err != nil {
+	if err := json.Unmarshal(rec.Plain, &rec.request); err != nil || !rec.request.inputFits() {
 		rec.request.invalid = true
 	}
 	rec.Model, rec.Stream = rec.request.Model, rec.request.Stream

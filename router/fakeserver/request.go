@@ -43,6 +43,12 @@ type schema struct {
 	Properties map[string]*schema `json:"properties"`
 }
 
+// inputFits reports whether the input is what the Responses API takes: a text or
+// a list. A preflight tells by the refusal of another that the format is spoken.
+func (q *request) inputFits() bool {
+	return len(q.Input) == 0 || strings.ContainsRune(`"[n`, rune(q.Input[0]))
+}
+
 // elements are the parts of the conversation in order, the system prompt
 // first.
 func (q *request) elements() (system json.RawMessage, messages []json.RawMessage) {
