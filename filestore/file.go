@@ -266,6 +266,13 @@ func (s *fileStore) narrow(info Info) {
 	s.opt.log.Warn("others could read the file; now only its owner can", "file", target, "mode", info.Mode)
 }
 
+// Refresh implements Store.
+func (s *fileStore) Refresh() {
+	if !s.isClosed() {
+		s.rereadFile()
+	}
+}
+
 // rereadFile takes in the file if another process has changed it. It is
 // called on a miss, and costs one system call if nothing changed. While a
 // save has been hanging for long the disk is not asked.

@@ -61,6 +61,8 @@ func (s memStore) DeleteDurable(ctx context.Context, keys ...string) (int, error
 	return s.Delete(keys...)
 }
 
+func (s memStore) Refresh() {}
+
 func (s memStore) Sync(ctx context.Context) error { return ctx.Err() }
 
 func (s memStore) State() State {

@@ -47,6 +47,22 @@ func TestMissRereads(t *testing.T) {
 	}
 }
 
+// TestRefreshShowsWhatOthersChanged has a key that is known here changed and
+// deleted by another process: a hit answers from memory until it is refreshed.
+func TestRefreshShowsWhatOthersChanged(t *testing.T) {
+	path := newPath(t)
+	a, b := open(t, path), open(t, path)
+	setDurable(t, a, "k", "1")
+	setDurable(t, b, "k", "2")
+	a.Refresh()
+	wantGet(t, a, "k", "2", true)
+	if _, err := b.DeleteDurable(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	a.Refresh()
+	wantGet(t, a, "k", "", false)
+}
+
 // TestPredecessor_08_ReadOnce counts how often a file is read for a key that
 // another process made: once, and the key is there from then on.
 func TestPredecessor_08_ReadOnce(t *testing.T) {

@@ -80,6 +80,10 @@ type Store interface {
 	// Len returns the number of keys, lapsed ones not counted.
 	Len() int
 
+	// Refresh takes in what other processes have written since the last look.
+	// A miss does so by itself; a hit answers from memory. It costs one system
+	// call if nothing changed.
+	Refresh()
 	// Sync returns nil when all that was written before is on disk.
 	Sync(ctx context.Context) error
 	// State tells how the store is, without waiting for a save.

@@ -100,7 +100,7 @@ func startProcess(w *world) (*process, error) {
 	if p.log, err = reqlog.Open(filepath.Join(w.dir, "log"), reqlog.Options{Now: w.now, Limits: w.opts.limits}); err != nil {
 		return nil, err
 	}
-	pins, record := worker.Join(p.store, p.log)
+	pins, record := worker.Join(p.store, p.log, new(atomic.Bool))
 	p.router = router.New(router.Parts{
 		Config: w.config, Pins: mortalPins{pins, p.life}, Recorder: mortalRecord{record, p.life},
 		Credentials: noKeys{}, Meter: noMeter{}, Logger: quiet, Now: w.now, Publish: func(control.Event) {},

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -20,10 +21,18 @@ func openProxyLog(h home.Home) io.WriteCloser {
 	return &lumberjack.Logger{Filename: h.ProxyLog(), MaxSize: int(size), MaxBackups: 3}
 }
 
-// pins is the store as the router wants it.
-type pins struct{ store filestore.Store }
+// pins is the store as the router wants it. While another worker lives, which
+// may move a conversation that this one has pinned, each look-up looks whether
+// the file has changed.
+type pins struct {
+	store  filestore.Store
+	shared *atomic.Bool // another worker lives
+}
 
 func (p pins) Get(key string) (string, bool) {
+	if p.shared.Load() {
+		p.store.Refresh()
+	}
 	value, ok, err := p.store.Get(key)
 	return value, ok && err == nil
 }

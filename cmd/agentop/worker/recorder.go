@@ -15,9 +15,9 @@ import (
 )
 
 // Join gives the store and the request log the shapes in which the router
-// wants its two witnesses.
-func Join(store filestore.Store, log *reqlog.Log) (router.PinStore, router.Recorder) {
-	return pins{store}, recorder{log, new(atomic.Int64)}
+// wants its two witnesses. shared says whether another worker lives besides.
+func Join(store filestore.Store, log *reqlog.Log, shared *atomic.Bool) (router.PinStore, router.Recorder) {
+	return pins{store, shared}, recorder{log, new(atomic.Int64)}
 }
 
 // recorder is the request log as the router wants it. What is not known may

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentop/router/control"
@@ -35,6 +36,8 @@ const shareEvery = 250 * time.Millisecond
 
 // others is what is known of the workers that live besides this one.
 type others struct {
+	shared atomic.Bool // one lives
+
 	mu       sync.Mutex
 	draining []control.Draining
 	end      context.CancelFunc // ends what is done for their sake; nil while alone
@@ -48,6 +51,7 @@ func (w *Worker) watchOthers(ctx context.Context) {
 		return
 	}
 	w.opts.Supervisor.Others(func(n int, load map[string]int, draining []control.Draining) {
+		w.others.shared.Store(n > 0)
 		w.router.LoadElsewhere(load)
 		w.others.mu.Lock()
 		w.others.draining = draining

@@ -109,7 +109,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	w.keys = credential.NewResolver(w.opts.Home.Keys())
 	w.hub = control.NewHub(w.snapshot)
 	meter := metrics.New(w.opts.Version, w.gauges())
-	pins, record := Join(w.store, w.reqlog)
+	pins, record := Join(w.store, w.reqlog, &w.others.shared)
 	w.router = router.New(router.Parts{
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
 		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish,
