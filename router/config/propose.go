@@ -22,22 +22,25 @@ var proposalRules = []struct {
 	glob   string
 	family string // a server that serves such names needs no line
 	small  bool
+	class  string // a line of its own only where the family is served under other names
 	agents []string
 }{
-	{"claude-*haiku*", "claude-", true, []string{"claude-code", "opencode"}},
-	{"claude-*", "claude-", false, []string{"claude-code", "opencode"}},
-	{"gpt-*", "gpt-", false, []string{"codex", "opencode"}},
+	{"claude-*haiku*", "claude-", true, "haiku", []string{"claude-code", "opencode"}},
+	{"claude-*sonnet*", "claude-", false, "sonnet", []string{"claude-code", "opencode"}},
+	{"claude-*", "claude-", false, "", []string{"claude-code", "opencode"}},
+	{"gpt-*codex*", "gpt-", false, "codex", []string{"codex", "opencode"}},
+	{"gpt-*", "gpt-", false, "", []string{"codex", "opencode"}},
 }
 
 // Propose gives the rename lines that let agents work with a server that
 // serves models, in the order in which they must stand. agents limits them to
 // what those agents ask for; none means all. It proposes nothing for a family
 // of names that the server serves itself (claude-*, gpt-*), and nothing for an
-// empty list. The same list in another order gives the same lines.
+// empty list. Where it serves the family under names of its own
+// (anthropic/claude-opus-5.5), the lines lead to those. The same list in
+// another order gives the same lines.
 func Propose(models []string, agents ...string) []Proposal {
-	usable := slices.DeleteFunc(slices.Clone(models), func(m string) bool { return checkTarget(m) != nil || notForChat(m) })
-	slices.Sort(usable)
-	usable = slices.Compact(usable)
+	usable := usableModels(models)
 	if len(usable) == 0 {
 		return nil
 	}
@@ -51,8 +54,16 @@ func Propose(models []string, agents ...string) []Proposal {
 			continue
 		}
 		name, why := large, "the largest of its models, as far as names tell"
-		if rule.small {
+		switch kin := relatives(usable, rule.family); {
+		case len(kin) > 0:
+			if name = newest(kin, rule.class); name == "" {
+				continue
+			}
+			why = "the newest of that kind under its own names, as far as names tell"
+		case rule.small:
 			name, why = small, "the smallest of its models, as far as names tell"
+		case rule.class != "":
+			continue
 		}
 		if len(usable) == 1 {
 			why = "its only model"
@@ -62,18 +73,111 @@ func Propose(models []string, agents ...string) []Proposal {
 	return withoutShadowed(list)
 }
 
+// Nearest gives the served model that is most like one that an agent asks for
+// and the server does not have: the same under another way of writing, else
+// the newest of its class, else of its family. It is "" where no model is of
+// the family, or the server has the name itself.
+func Nearest(models []string, asked string) string {
+	family, _, found := strings.Cut(asked, "-")
+	if !found || slices.Contains(models, asked) {
+		return ""
+	}
+	family += "-"
+	var kin []string
+	for _, m := range usableModels(models) {
+		if inFamily(m, family) || inFamily(familyName(m, family), family) {
+			kin = append(kin, m)
+		}
+	}
+	for _, m := range kin {
+		if sameWriting(familyName(m, family), asked) {
+			return m
+		}
+	}
+	for _, rule := range proposalRules {
+		if rule.family == family && rule.class != "" && strings.Contains(asked, rule.class) {
+			if name := newest(kin, rule.class); name != "" {
+				return name
+			}
+		}
+	}
+	return newest(kin, "")
+}
+
+// usableModels are the models that hold a conversation and whose names can
+// stand in config.yaml, sorted.
+func usableModels(models []string) []string {
+	list := slices.DeleteFunc(slices.Clone(models), func(m string) bool { return checkTarget(m) != nil || notForChat(m) })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // inFamily says whether a model's name is of a family of names. The open
 // models gpt-oss are not what Codex asks for as gpt-*.
 func inFamily(model, family string) bool {
 	return strings.HasPrefix(model, family) && !strings.HasPrefix(model, "gpt-oss")
 }
 
+// familyName is a model's name from its family's on, without what a gateway
+// has put in front: a vendor ("anthropic/"), a region ("us.anthropic."). ""
+// where the family is not in it.
+func familyName(model, family string) string {
+	at := strings.LastIndex(model, family)
+	if at < 0 || at > 0 && strings.IndexByte("/.:@", model[at-1]) < 0 {
+		return ""
+	}
+	return model[at:]
+}
+
+// relatives are the models of a family that have something in front of its
+// name.
+func relatives(sorted []string, family string) []string {
+	var kin []string
+	for _, m := range sorted {
+		if name := familyName(m, family); name != m && inFamily(name, family) {
+			kin = append(kin, m)
+		}
+	}
+	return kin
+}
+
+// newest is the newest of a class, or of the large ones where class is "".
+func newest(kin []string, class string) string {
+	want := func(m string) bool { return strings.Contains(m, class) }
+	if class == "" {
+		want = func(m string) bool { return strings.Contains(m, "opus") }
+		if !slices.ContainsFunc(kin, want) {
+			want = func(m string) bool { return smallMarks(m) == 0 }
+		}
+		if !slices.ContainsFunc(kin, want) {
+			want = func(string) bool { return true }
+		}
+	}
+	list := slices.DeleteFunc(slices.Clone(kin), func(m string) bool { return !want(m) })
+	if len(list) == 0 {
+		return ""
+	}
+	large, _ := pick(list)
+	return large
+}
+
+var releaseDate = regexp.MustCompile(`-20[0-9]{6}$`)
+
+// sameWriting says whether two names differ by a release's date or by dots for
+// dashes alone.
+func sameWriting(a, b string) bool {
+	plain := func(name string) string {
+		return releaseDate.ReplaceAllString(strings.ReplaceAll(name, ".", "-"), "")
+	}
+	return plain(a) == plain(b)
+}
+
 // withoutShadowed drops a special line that says what a later, more general
 // one says too.
 func withoutShadowed(list []Proposal) []Proposal {
-	return slices.DeleteFunc(list, func(p Proposal) bool {
-		return p.Glob == "claude-*haiku*" && slices.ContainsFunc(list, func(other Proposal) bool {
-			return other.Glob == "claude-*" && other.Name == p.Name
+	return slices.DeleteFunc(slices.Clone(list), func(p Proposal) bool {
+		return slices.ContainsFunc(list, func(other Proposal) bool {
+			return other.Glob != p.Glob && other.Name == p.Name && Match(other.Glob, strings.ReplaceAll(p.Glob, "*", ""))
 		})
 	})
 }

@@ -159,6 +159,14 @@ func TestProposeByTheServersList(t *testing.T) {
 		{"gateway with both", []string{"gpt-6", "claude-opus-5-5"}, nil, ""},
 		{"no chat models", []string{"bge-m3", "whisper-1"}, nil, ""},
 		{"odd names", []string{"a*", "", "x\ny", "ok"}, nil, "claude-*=ok gpt-*=ok"},
+		{"a market of all vendors", []string{"anthropic/claude-3-haiku", "anthropic/claude-haiku-5.5", "anthropic/claude-opus-4.5", "anthropic/claude-opus-5.5",
+			"anthropic/claude-sonnet-5.5", "anthropic/claude-sonnet-5.5:thinking", "google/gemini-3-pro", "openai/gpt-4o-audio-preview", "openai/gpt-5", "openai/gpt-5-codex",
+			"openai/gpt-5-mini", "openai/gpt-5.2", "openai/gpt-5.2-codex", "openai/gpt-5.2-pro", "openai/gpt-oss-120b", "z-ai/glm-5"}, nil,
+			"claude-*haiku*=anthropic/claude-haiku-5.5 claude-*sonnet*=anthropic/claude-sonnet-5.5 claude-*=anthropic/claude-opus-5.5 gpt-*codex*=openai/gpt-5.2-codex gpt-*=openai/gpt-5.2"},
+		{"one vendor's class alone", []string{"anthropic/claude-sonnet-5.5", "z-ai/glm-5"}, []string{"claude-code"}, "claude-*=anthropic/claude-sonnet-5.5"},
+		{"regions in front", []string{"us.anthropic.claude-opus-5-5-v1:0", "us.anthropic.claude-haiku-5-5-v1:0"}, []string{"claude-code"},
+			"claude-*haiku*=us.anthropic.claude-haiku-5-5-v1:0 claude-*=us.anthropic.claude-opus-5-5-v1:0"},
+		{"open models under a vendor's name are no relatives", []string{"openai/gpt-oss-120b", "openai/gpt-oss-20b"}, []string{"codex"}, "gpt-*=openai/gpt-oss-120b"},
 		{"mini is not gemini", []string{"gemini-3-pro", "gemini-3-flash"}, nil, "claude-*haiku*=gemini-3-flash claude-*=gemini-3-pro gpt-*=gemini-3-pro"},
 	} {
 		var parts []string
@@ -170,6 +178,34 @@ func TestProposeByTheServersList(t *testing.T) {
 		}
 		if got := strings.Join(parts, " "); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNearestIsOfTheSameClass(t *testing.T) {
+	market := []string{"anthropic/claude-opus-4.8", "anthropic/claude-opus-5.5", "anthropic/claude-haiku-5.5", "anthropic/claude-sonnet-5.5", "openai/gpt-5-codex", "openai/gpt-5.2", "z-ai/glm-5"}
+	own := []string{"claude-opus-7", "claude-sonnet-7", "claude-opus-5-5-20260901"}
+	for _, c := range []struct {
+		name   string
+		models []string
+		asked  string
+		want   string
+	}{
+		{"the same, written with dots", market, "claude-opus-4-8", "anthropic/claude-opus-4.8"},
+		{"the same, dated", market, "claude-haiku-5-5-20260901", "anthropic/claude-haiku-5.5"},
+		{"the newest of its class", market, "claude-sonnet-4-5", "anthropic/claude-sonnet-5.5"},
+		{"the newest of its family", market, "claude-mystery-1", "anthropic/claude-opus-5.5"},
+		{"codex", market, "gpt-5.1-codex", "openai/gpt-5-codex"},
+		{"gpt", market, "gpt-5.1", "openai/gpt-5.2"},
+		{"under plain names", own, "claude-opus-4-8", "claude-opus-7"},
+		{"the same, with its date", own, "claude-opus-5-5", "claude-opus-5-5-20260901"},
+		{"served", own, "claude-opus-7", ""},
+		{"of no family", market, "kimi", ""},
+		{"of a family that is not there", []string{"glm-5"}, "claude-opus-4-8", ""},
+		{"nothing known", nil, "claude-opus-4-8", ""},
+	} {
+		if got := Nearest(c.models, c.asked); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }

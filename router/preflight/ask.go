@@ -104,9 +104,10 @@ type asking struct {
 	address string
 	client  *http.Client
 	replies [questions]reply
-	// onlyBearer says that the Messages API takes the key in Authorization
-	// only.
-	onlyBearer bool
+	// asBearer says that the answer of the Messages API's path is to a
+	// question with the key in Authorization, onlyBearer that it takes the key
+	// there only.
+	asBearer, onlyBearer bool
 	// onlyPlain says that the key is taken in x-api-key only.
 	onlyPlain bool
 	answer    Answer
@@ -124,6 +125,7 @@ func (a *asking) run(ctx context.Context) Answer {
 	a.retryAsBearer(ctx)
 	a.retryAsPlain(ctx)
 	a.readModels()
+	a.askByModel(ctx)
 	a.readFormats()
 	a.readKey()
 	a.askMore(ctx)
@@ -154,7 +156,7 @@ func (a *asking) retryAsBearer(ctx context.Context) {
 	q.style = bearer
 	if r := a.send(ctx, q); r.err == nil && !refusesKey(r) {
 		a.replies[askMessages] = r
-		a.onlyBearer = hasPath(r)
+		a.asBearer, a.onlyBearer = true, hasPath(r)
 	}
 }
 
@@ -170,6 +172,28 @@ func (a *asking) retryAsPlain(ctx context.Context) {
 	if r := a.send(ctx, q); r.err == nil {
 		a.replies[askNobody] = r
 	}
+}
+
+// askByModel asks once more for the formats whose path seems to be missing, by
+// a name that is served: a gateway that finds its way by the model has no way
+// for a name that nobody serves, and answers as if it had no such path.
+func (a *asking) askByModel(ctx context.Context) {
+	if len(a.answer.Models) == 0 {
+		return
+	}
+	var wait sync.WaitGroup
+	for _, f := range formatQuestions {
+		if r := a.replies[f.ask]; r.status != http.StatusNotFound || hasPath(r) {
+			continue
+		}
+		q := first[f.ask]
+		q.body = strings.Replace(q.body, quote(noModel), quote(a.answer.Models[0].Name), 1)
+		if a.asBearer {
+			q.style = bearer
+		}
+		wait.Go(func() { a.replies[f.ask] = a.send(ctx, q) })
+	}
+	wait.Wait()
 }
 
 // send sends one question and reads the reply.

@@ -78,26 +78,52 @@ func Check(s *config.Server, a *Answer, asked []Asked) Names {
 	slices.Sort(out.Missing)
 	out.Missing = slices.Compact(out.Missing)
 	if len(out.Missing) > 0 {
-		out.Rename = propose(s, a, needy, out.Missing)
+		out.Rename = propose(a, needy, out.Missing)
 	}
 	out.Trouble = append(out.Trouble, unspoken(s, a, asked)...)
 	return out
 }
 
-// propose gives the lines of config.Propose that would catch a missing name.
-func propose(s *config.Server, a *Answer, needy, missing []string) []config.Rename {
-	var served []string
-	for _, m := range a.Models {
-		served = append(served, m.Name)
-	}
-	var lines []config.Rename
+// propose gives the lines of config.Propose that would catch a missing name,
+// and where none does, one for the name alone.
+func propose(a *Answer, needy, missing []string) []config.Rename {
+	served := a.names()
+	var special, lines []config.Rename
 	proposals := config.Propose(served, known(needy)...)
+	for _, name := range missing {
+		if !slices.ContainsFunc(proposals, func(p config.Proposal) bool { return config.Match(p.Glob, name) }) {
+			if near := config.Nearest(served, name); near != "" {
+				special = append(special, config.Rename{Glob: name, Name: near})
+			}
+		}
+	}
 	for _, p := range proposals {
 		if slices.ContainsFunc(missing, func(name string) bool { return config.Match(p.Glob, name) }) || helps(p, proposals, missing) {
 			lines = append(lines, p.Rename)
 		}
 	}
-	return lines
+	return slices.Concat(special, lines)
+}
+
+// Help is the rename line that would help where a server refused a name; false
+// where none is known.
+func Help(a *Answer, name string) (config.Rename, bool) {
+	served := a.names()
+	for _, p := range config.Propose(served) {
+		if config.Match(p.Glob, name) {
+			return p.Rename, true
+		}
+	}
+	near := config.Nearest(served, name)
+	return config.Rename{Glob: name, Name: near}, near != ""
+}
+
+func (a *Answer) names() []string {
+	list := make([]string, len(a.Models))
+	for i, m := range a.Models {
+		list[i] = m.Name
+	}
+	return list
 }
 
 // helps keeps the line for the small models beside the general one: without

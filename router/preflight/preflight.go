@@ -152,6 +152,7 @@ func merge(answers []Answer, addresses []string) Answer {
 				" has "+names(one.Models)+"; a pool is for equal machines")
 		}
 		all.Formats = common(all.Formats, one.Formats)
+		all.FormatsTold = all.FormatsTold && one.FormatsTold
 	}
 	return all
 }
@@ -185,6 +186,16 @@ func hostOf(address string) string {
 		return u.Host
 	}
 	return "?"
+}
+
+// FormatOf is the format of that name (Word); false for any other name.
+func FormatOf(word string) (outline.Format, bool) {
+	for _, f := range []outline.Format{outline.Messages, outline.Responses, outline.ChatCompletions} {
+		if Word(f) == word {
+			return f, true
+		}
+	}
+	return outline.NoFormat, false
 }
 
 // Word is a format's name in lists and messages.

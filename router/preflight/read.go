@@ -24,12 +24,27 @@ func (a *asking) readFormats() {
 	for _, f := range formatQuestions {
 		r := a.replies[f.ask]
 		switch {
-		case r.err != nil:
-			a.answer.FormatsTold = false
 		case hasPath(r), refusesKey(r) && !a.onlyPlain:
 			a.answer.Formats = append(a.answer.Formats, f.format)
+		case !lacksPath(r, control):
+			a.answer.FormatsTold = false
 		}
 	}
+}
+
+// lacksPath says whether a reply means that there is no such path, and not
+// that something is the matter for the moment.
+func lacksPath(r, control reply) bool {
+	if r.err != nil {
+		return false
+	}
+	switch r.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return true
+	case http.StatusOK: // LM Studio
+		return control.status == http.StatusOK
+	}
+	return refusesKey(r)
 }
 
 func (a *asking) readFormatsBehindGuard(control reply) {

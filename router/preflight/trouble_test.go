@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -153,6 +154,48 @@ func TestGuardThatAnswersEverything(t *testing.T) {
 	}
 }
 
+// TestGatewayThatFindsItsWayByTheModel holds that a gateway without a way for a
+// name that nobody serves is not taken for one without the format.
+func TestGatewayThatFindsItsWayByTheModel(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
+			_, _ = fmt.Fprint(w, `{"object":"list","data":[{"id":"glm-5","object":"model"}]}`)
+		case r.URL.Path == "/v1/messages", r.URL.Path == "/v1/chat/completions" && strings.Contains(string(body), `"glm-5"`):
+			http.Error(w, `{"error":"not a list"}`, http.StatusBadRequest)
+		default:
+			http.Error(w, "no way", http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	a := asker(server.URL, config.KeyStored, kinds.Key).Ask(context.Background())
+	want := []outline.Format{outline.Messages, outline.ChatCompletions}
+	if !slices.Equal(a.Formats, want) || !a.FormatsTold {
+		t.Errorf("formats %v (told %v), want %v", a.Formats, a.FormatsTold, want)
+	}
+}
+
+// TestWhatPassesTellsNothingOfAFormat holds that a path which is out of order
+// for the moment is not taken for one that is not there.
+func TestWhatPassesTellsNothingOfAFormat(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/messages":
+			http.Error(w, `{"error":"not a list"}`, http.StatusBadRequest)
+		case "/v1/responses":
+			http.Error(w, "one moment", http.StatusServiceUnavailable)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	a := asker(server.URL, config.KeyStored, kinds.Key).Ask(context.Background())
+	if !slices.Equal(a.Formats, []outline.Format{outline.Messages}) || a.FormatsTold {
+		t.Errorf("formats %v (told %v), want messages, and nothing told of the others", a.Formats, a.FormatsTold)
+	}
+}
+
 func TestPoolIsAskedMemberByMember(t *testing.T) {
 	one, two := kinds.Named("vllm").Start(), kinds.Named("vllm").Start()
 	other := kinds.Named("sglang").Start()
@@ -213,7 +256,10 @@ func TestCheckProposesTheMissingLines(t *testing.T) {
 			[]string{"claude-haiku-4-5"}, []config.Rename{{Glob: "claude-*haiku*", Name: "glm-air"}, {Glob: "claude-*", Name: "glm-5"}}, 0},
 		{"the family is served", server(), Answer{Listed: true, Models: []Model{{Name: "claude-opus-7"}}}, usualOf("claude-code"), nil, nil, 0},
 		{"a seen name is missing in its family", server(), Answer{Listed: true, Models: []Model{{Name: "claude-opus-7"}}},
-			[]Asked{{Agent: "claude-code", Model: "claude-opus-4-8", Seen: true}}, []string{"claude-opus-4-8"}, nil, 0},
+			[]Asked{{Agent: "claude-code", Model: "claude-opus-4-8", Seen: true}}, []string{"claude-opus-4-8"}, []config.Rename{{Glob: "claude-opus-4-8", Name: "claude-opus-7"}}, 0},
+		{"vendors in front", server(), Answer{Listed: true, Models: []Model{{Name: "anthropic/claude-opus-5.5"}, {Name: "anthropic/claude-haiku-5.5"}, {Name: "z-ai/glm-5"}}},
+			usualOf("claude-code"), []string{"claude-haiku-5-5", "claude-opus-5-5", "claude-sonnet-5-5"},
+			[]config.Rename{{Glob: "claude-*haiku*", Name: "anthropic/claude-haiku-5.5"}, {Glob: "claude-*", Name: "anthropic/claude-opus-5.5"}}, 0},
 		{"a dated name", server(), Answer{Listed: true, Models: []Model{{Name: "claude-opus-5-5-20260901"}}},
 			[]Asked{{Agent: "claude-code", Model: "claude-opus-5-5", Seen: true}}, nil, nil, 0},
 		{"any name will do", server(), Answer{Listed: true, AnyName: true, Models: []Model{{Name: "local.gguf"}}}, usualOf("claude-code"), nil, nil, 0},
