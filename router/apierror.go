@@ -16,6 +16,7 @@ type failure struct {
 	// retryAfter is in seconds; 0 leaves the header out. Claude Code obeys up
 	// to 60 s and fails at once beyond (seen with 2.1.332).
 	retryAfter int
+	noRetry    bool   // the agent has tried for long enough
 	class      string // for the request log: one word for the kind of failure
 	text       string
 	hint       string
@@ -28,16 +29,18 @@ func (f *failure) Error() string {
 	return f.text + "; " + f.hint
 }
 
-// refuse is a failure that no retry can mend. The status is 400: it is the
-// one on which Claude Code, Codex and OpenCode all show the text at once and
-// neither retry nor ask the user to sign in.
+// statusRefused is the status on which Claude Code, Codex and OpenCode all
+// show the text at once and neither retry nor ask the user to sign in.
+const statusRefused = http.StatusBadRequest
+
+// refuse is a failure that no retry can mend.
 func refuse(class, text, hint string) *failure {
-	return &failure{status: http.StatusBadRequest, class: class, text: text, hint: hint}
+	return &failure{status: statusRefused, class: class, text: text, hint: hint}
 }
 
 // unavailable is a failure that may pass; the agent is told to try again.
 func unavailable(class, text, hint string) *failure {
-	return &failure{status: http.StatusServiceUnavailable, retryAfter: 5, class: class, text: text, hint: hint}
+	return &failure{status: http.StatusServiceUnavailable, retryAfter: retryPause, class: class, text: text, hint: hint}
 }
 
 // write sends f in the error shape of the API format that the client spoke.
@@ -53,6 +56,9 @@ func (f *failure) write(w http.ResponseWriter, format outline.Format, id string)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if f.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(f.retryAfter))
+	}
+	if f.noRetry {
+		h.Set("X-Should-Retry", "false")
 	}
 	w.WriteHeader(f.status)
 	_, _ = w.Write(body) // the client may be gone; nobody else would want the error

@@ -14,6 +14,7 @@ import (
 // judge notes what the head of an answer says of its server. Nothing is done
 // about it: people are told, and the answer passes as it is.
 func (t *turn) judge(res *http.Response, to *target) {
+	t.r.retries.answered(t.asking())
 	state, reason := healthOK, ""
 	switch {
 	case res.StatusCode == http.StatusUnauthorized && t.server != nil:

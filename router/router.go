@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"agentop/agents"
+	"agentop/agents/outline"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/credential"
@@ -58,6 +59,15 @@ type Credentials interface {
 	Rejected(server string)
 }
 
+// Formats are what the servers were found to speak. Safe for concurrent use.
+type Formats interface {
+	// Of lists the formats that a server speaks; none where that is not known.
+	Of(server *config.Server) []outline.Format
+	// Doubt tells that a request was refused because a server does not speak
+	// its format. It must not block.
+	Doubt(server string)
+}
+
 // Meter counts what happens, for metrics. Safe for concurrent use.
 type Meter interface {
 	Request(agent, server string, turn agents.Turn, status int)
@@ -66,7 +76,7 @@ type Meter interface {
 	Refused(reason string)
 }
 
-// Parts is what a Router is made of. All fields but Transport are needed.
+// Parts is what a Router is made of. All fields but the last two are needed.
 type Parts struct {
 	Config      func() *config.Config
 	Pins        PinStore
@@ -77,6 +87,9 @@ type Parts struct {
 	Now         func() time.Time
 	Publish     func(control.Event) // must not block
 	Metrics     http.Handler        // serves /-/metrics
+	// Formats, if set, lets requests be refused that a server would not
+	// understand; else all are sent.
+	Formats Formats
 	// Transport, if set, carries all requests instead of connections of the
 	// router's own: a network that tests hold in memory.
 	Transport http.RoundTripper
@@ -92,6 +105,7 @@ type Router struct {
 	health     *health
 	seen       *seen
 	refusals   *refusals
+	retries    *retries
 	buffers    *buffers
 	strangers  strangers
 
@@ -104,7 +118,7 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), buffers: newBuffers(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), retries: newRetries(), buffers: newBuffers(),
 	}
 	r.roster = newRoster(func(s control.Session) {
 		s = withRunning(s, p.Now())
@@ -150,10 +164,21 @@ func (r *Router) servers(c *config.Config) map[string]placement.ServerInfo {
 	if r.lastConfig != c {
 		r.choices = make(map[string]placement.ServerInfo, len(c.Servers))
 		for i := range c.Servers {
-			r.choices[c.Servers[i].Name] = placement.ServerInfo{}
+			info := placement.ServerInfo{}
+			if r.Formats != nil {
+				info.Formats = r.Formats.Of(&c.Servers[i])
+			}
+			r.choices[c.Servers[i].Name] = info
 		}
 		r.lastConfig = c
 		r.transports.keep(c)
 	}
 	return r.choices
+}
+
+// Learned lets the next request be placed by what Formats says now.
+func (r *Router) Learned() {
+	r.configMu.Lock()
+	defer r.configMu.Unlock()
+	r.lastConfig = nil
 }

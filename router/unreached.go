@@ -32,6 +32,9 @@ func (t *turn) unreached(err error, to *target) {
 	}
 	t.r.Logger.Warn("no answer from upstream", "server", to.place, "url", redacted(to.url), "class", f.class,
 		"tried", strings.Join(triedBy(err), " "), "error", errorWords(err))
+	if f.retryAfter > 0 && t.r.retries.failed(t.asking(), t.started, t.r.Now()) {
+		f = f.final(t.rec.Agent)
+	}
 	t.failure, t.status = f, f.status
 	t.route().set(t.w.Header())
 	f.write(t.w, agents.BodyFormatOf(t.in.Method, t.split.Path), t.id)
