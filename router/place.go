@@ -133,6 +133,9 @@ func (t *turn) settle(d placement.Decision) *failure {
 	t.decision = d
 	if d.Refusal.Kind != placement.RefusedNot {
 		t.r.Meter.Refused(string(d.Refusal.Kind))
+		if d.Refusal.Kind == placement.RefusedFormat && t.r.Formats != nil {
+			t.r.Formats.Doubt(d.Refusal.Server)
+		}
 		return refuse(string(d.Refusal.Kind), strings.TrimPrefix(d.Refusal.Text(), "agentop: "), "")
 	}
 	if d.Session != "" {

@@ -16,6 +16,7 @@ import (
 
 	"agentop/agents"
 	"agentop/agents/outline"
+	"agentop/agents/outline"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/credential"
@@ -68,6 +69,15 @@ type Formats interface {
 	Doubt(server string)
 }
 
+// Formats are what the servers were found to speak. Safe for concurrent use.
+type Formats interface {
+	// Of lists the formats that a server speaks; none where that is not known.
+	Of(server *config.Server) []outline.Format
+	// Doubt tells that a request was refused because a server does not speak
+	// its format. It must not block.
+	Doubt(server string)
+}
+
 // Meter counts what happens, for metrics. Safe for concurrent use.
 type Meter interface {
 	Request(agent, server string, turn agents.Turn, status int)
@@ -87,6 +97,9 @@ type Parts struct {
 	Now         func() time.Time
 	Publish     func(control.Event) // must not block
 	Metrics     http.Handler        // serves /-/metrics
+	// Formats, if set, lets requests be refused that a server would not
+	// understand; else all are sent.
+	Formats Formats
 	// Formats, if set, lets requests be refused that a server would not
 	// understand; else all are sent.
 	Formats Formats
@@ -174,6 +187,13 @@ func (r *Router) servers(c *config.Config) map[string]placement.ServerInfo {
 		r.transports.keep(c)
 	}
 	return r.choices
+}
+
+// Learned lets the next request be placed by what Formats says now.
+func (r *Router) Learned() {
+	r.configMu.Lock()
+	defer r.configMu.Unlock()
+	r.lastConfig = nil
 }
 
 // Learned lets the next request be placed by what Formats says now.

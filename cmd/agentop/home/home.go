@@ -55,6 +55,9 @@ func (h Home) Keys() string { return h.in("keys.json") }
 // Pins is the path of the pins.
 func (h Home) Pins() string { return h.in("pins.json") }
 
+// Servers is the path of what servers told of themselves when they were asked.
+func (h Home) Servers() string { return h.in("servers.json") }
+
 // LogDir is the directory of the request log and the proxy's log.
 func (h Home) LogDir() string { return h.in("log") }
 

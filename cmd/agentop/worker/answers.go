@@ -1,49 +1,14 @@
 package worker
 
 import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
-	"sync"
-
 	"agentop/router"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/placement"
 	"agentop/router/preflight"
+	"context"
+	"fmt"
 )
-
-// answers are what servers said of themselves when they were last asked, by
-// name. An answer of another address counts as none. Safe for concurrent use.
-type answers struct {
-	mu sync.Mutex
-	by map[string]kept
-}
-
-type kept struct {
-	urls   string
-	answer *preflight.Answer
-}
-
-func (a *answers) keep(s *config.Server, answer *preflight.Answer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.by == nil {
-		a.by = map[string]kept{}
-	}
-	a.by[s.Name] = kept{strings.Join(s.URLs(), " "), answer}
-}
-
-// of is what the server said; nil if it was not asked.
-func (a *answers) of(s *config.Server) *preflight.Answer {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if k, ok := a.by[s.Name]; ok && k.urls == strings.Join(s.URLs(), " ") {
-		return k.answer
-	}
-	return nil
-}
 
 // withContext adds what is known of a conversation's longest context.
 func (w *Worker) withContext(s control.Session) control.Session {
@@ -84,7 +49,7 @@ func (w *Worker) price(ctx context.Context, p *control.MovePrice, asked string) 
 	if a == nil {
 		_, fresh := w.examiner(false).examine(ctx, server, nil)
 		if fresh.Up {
-			w.answers.keep(server, fresh)
+			w.keepAnswer(server, fresh)
 		} else {
 			p.Warnings = append(p.Warnings, fresh.Trouble...)
 		}
@@ -105,9 +70,13 @@ func (w *Worker) price(ctx context.Context, p *control.MovePrice, asked string) 
 func (w *Worker) serverWarnings(s *config.Server) []string {
 	var list []string
 	for _, m := range w.router.Refused(s.Name) {
-		list = append(list, fmt.Sprintf("%s refused the model %s (%d); %s", s.Name, m.Sent, m.Status, w.cure(s, m)))
+		list = append(list, w.refusedLine(s, m))
 	}
 	return list
+}
+
+func (w *Worker) refusedLine(s *config.Server, m router.RefusedModel) string {
+	return fmt.Sprintf("%s refused the model %s (%d); %s", s.Name, m.Sent, m.Status, w.cure(s, m))
 }
 
 // cure is the rename line that would help, if it is known by now.
@@ -116,14 +85,8 @@ func (w *Worker) cure(s *config.Server, m router.RefusedModel) string {
 		return fmt.Sprintf("correct its rename line for %s in config.yaml; `agentop server test %s` lists what it serves", m.Asked, s.Name)
 	}
 	if a := w.answers.of(s); a != nil {
-		var names []string
-		for _, model := range a.Models {
-			names = append(names, model.Name)
-		}
-		proposals := config.Propose(names)
-		i := slices.IndexFunc(proposals, func(p config.Proposal) bool { return config.Match(p.Glob, m.Asked) })
-		if i >= 0 {
-			return fmt.Sprintf("this line under %s in config.yaml would help: rename: {%q: %s}", s.Name, proposals[i].Glob, proposals[i].Name)
+		if line, ok := preflight.Help(a, m.Asked); ok {
+			return fmt.Sprintf("this line under %s in config.yaml would help: rename: {%q: %s}", s.Name, line.Glob, line.Name)
 		}
 	}
 	return fmt.Sprintf("`agentop server test %s` shows the rename line that would help", s.Name)

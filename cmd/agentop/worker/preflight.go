@@ -40,8 +40,13 @@ func (w *Worker) preflight(ctx context.Context, server string, agents []string, 
 	e := w.examiner(speed)
 	p, a := e.examine(ctx, s, w.asked(agents))
 	if p.Up {
-		w.answers.keep(s, a)
+		w.keepAnswer(s, a)
 		w.publishStatus()
+	}
+	for _, m := range w.router.Refused(s.Name) { // what the list does not tell
+		if !slices.Contains(p.Missing, m.Asked) {
+			p.Warnings = append(p.Warnings, w.refusedLine(s, m))
+		}
 	}
 	return p, nil
 }

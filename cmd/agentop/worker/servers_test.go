@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"agentop/cmd/agentop/home"
 	"agentop/router/control"
@@ -19,6 +23,7 @@ type running struct {
 	t    *testing.T
 	home home.Home
 	url  string
+	stop func()
 	*control.Client
 }
 
@@ -38,27 +43,41 @@ func start(t *testing.T, yaml string, args ...any) *running {
 	if err := os.WriteFile(r.home.Config(), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	r.run()
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// run starts the proxy on the home as it is.
+func (r *running) run() {
+	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan []string, 1), make(chan error, 1)
 	go func() {
 		done <- Run(ctx, Options{Home: r.home, Version: "test", Stderr: io.Discard, Ready: func(a []string) { ready <- a }})
 	}()
-	t.Cleanup(func() {
+	r.stop = func() {
+		r.Close()
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the proxy ended with %v", err)
+			r.t.Errorf("the proxy ended with %v", err)
 		}
-	})
+	}
+	r.Client = control.Dial(r.home.String())
 	select {
 	case addresses := <-ready:
 		r.url = "http://" + addresses[0]
 	case err := <-done:
 		done <- err
-		t.Fatalf("the proxy did not start: %v", err)
+		r.t.Fatalf("the proxy did not start: %v", err)
 	}
-	r.Client = control.Dial(r.home.String())
-	t.Cleanup(r.Client.Close)
-	return r
+}
+
+// restart ends the proxy and starts another on the same home.
+func (r *running) restart() {
+	r.t.Helper()
+	r.stop()
+	r.run()
 }
 
 // turn sends a turn of Claude Code and returns its status.
@@ -189,6 +208,110 @@ agents:
 	}
 	if got := warnings(); len(got) != 0 {
 		t.Errorf("warnings %q after the server took the model", got)
+	}
+}
+
+// TestWhatServersToldSurvivesARestart holds that a context's limit and the
+// formats are known to the next worker, without a question.
+func TestWhatServersToldSurvivesARestart(t *testing.T) {
+	s := kinds.Named("vllm").Start()
+	defer s.Close()
+	r := start(t, `
+servers:
+  gpu: {url: %s, key: none, rename: {"claude-*": zai-org/GLM-5}}
+agents:
+  claude-code: {server: gpu, upstream: none}
+`, s.URL)
+	if _, err := r.AddServer(t.Context(), control.ServerSpec{Name: "gpu", URL: s.URL, Key: "stored", Secret: kinds.Key}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Preflight(t.Context(), "gpu", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.turn("s1", "claude-opus-5-5"); got != http.StatusOK {
+		t.Fatalf("the turn got %d", got)
+	}
+	info, err := os.Stat(r.home.Servers())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("servers.json: %v, %v, want it there with 0600", info, err)
+	}
+	r.restart()
+	asked := len(s.Asked())
+	got, err := r.Session(t.Context(), "claude-code", "s1")
+	if err != nil || got.ContextMax != 131_072 {
+		t.Errorf("context %d after the restart, %v, want 131072", got.ContextMax, err)
+	}
+	if n := len(s.Asked()); n != asked {
+		t.Errorf("the server was asked %d times by the start", n-asked)
+	}
+
+	// What is not readable is no reason to fail.
+	if err := os.WriteFile(r.home.Servers(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	if got, err := r.Session(t.Context(), "claude-code", "s1"); err != nil || got.ContextMax != 0 {
+		t.Errorf("context %d from a damaged file, %v, want none", got.ContextMax, err)
+	}
+}
+
+// TestFormatThatIsNotSpokenIsRefused holds that what a server told of its
+// formats keeps requests from it that it would not understand, and that it is
+// asked again because of it.
+func TestFormatThatIsNotSpokenIsRefused(t *testing.T) {
+	var messages atomic.Bool
+	asked := make(chan string, 64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- r.URL.Path
+		switch {
+		case r.URL.Path == "/v1/chat/completions", r.URL.Path == "/v1/messages" && messages.Load():
+			if strings.Contains(string(body), `"messages":0`) {
+				http.Error(w, `{"error":"not a list"}`, http.StatusBadRequest)
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	r := start(t, `
+servers:
+  chat: {url: %s, key: none}
+agents:
+  claude-code: {server: chat, upstream: none}
+`, s.URL)
+	if got := r.turn("s1", "m"); got != http.StatusNotFound {
+		t.Errorf("before anybody asked: %d, want the server's own 404", got)
+	}
+	p, err := r.Preflight(t.Context(), "chat", []string{"claude-code"})
+	if err != nil || !slices.Equal(p.Formats, []string{"chat"}) {
+		t.Fatalf("formats %q, %v", p.Formats, err)
+	}
+	drain(asked)
+	messages.Store(true) // an upgrade
+	if got := r.turn("s1", "m"); got != http.StatusBadRequest {
+		t.Errorf("%d, want a refusal by agentop", got)
+	}
+	for path := range asked { // because of the refusal
+		if path == "/v1/messages" {
+			break
+		}
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for r.turn("s1", "m") != http.StatusOK { // the answer is read behind the requests
+		if time.Now().After(deadline) {
+			t.Fatal("what the server told anew has no effect")
+		}
+	}
+}
+
+func drain(c chan string) {
+	for {
+		select {
+		case <-c:
+		default:
+			return
+		}
 	}
 }
 

@@ -107,12 +107,13 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open request log: %w", err)
 	}
 	w.keys = credential.NewResolver(w.opts.Home.Keys())
+	w.answers.load(w.opts.Home.Servers())
 	w.hub = control.NewHub(w.snapshot)
 	meter := metrics.New(w.opts.Version, w.gauges())
 	pins, record := Join(w.store, w.reqlog, &w.others.shared)
 	w.router = router.New(router.Parts{
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
-		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish,
+		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish, Formats: spoken{w, ctx},
 	})
 	w.wide = wideFiles(w.opts.Home)
 	w.warn(w.config.Current())
