@@ -16,7 +16,6 @@ import (
 
 	"agentop/agents"
 	"agentop/agents/outline"
-	"agentop/agents/outline"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/credential"
@@ -69,15 +68,6 @@ type Formats interface {
 	Doubt(server string)
 }
 
-// Formats are what the servers were found to speak. Safe for concurrent use.
-type Formats interface {
-	// Of lists the formats that a server speaks; none where that is not known.
-	Of(server *config.Server) []outline.Format
-	// Doubt tells that a request was refused because a server does not speak
-	// its format. It must not block.
-	Doubt(server string)
-}
-
 // Meter counts what happens, for metrics. Safe for concurrent use.
 type Meter interface {
 	Request(agent, server string, turn agents.Turn, status int)
@@ -97,9 +87,6 @@ type Parts struct {
 	Now         func() time.Time
 	Publish     func(control.Event) // must not block
 	Metrics     http.Handler        // serves /-/metrics
-	// Formats, if set, lets requests be refused that a server would not
-	// understand; else all are sent.
-	Formats Formats
 	// Formats, if set, lets requests be refused that a server would not
 	// understand; else all are sent.
 	Formats Formats
@@ -187,13 +174,6 @@ func (r *Router) servers(c *config.Config) map[string]placement.ServerInfo {
 		r.transports.keep(c)
 	}
 	return r.choices
-}
-
-// Learned lets the next request be placed by what Formats says now.
-func (r *Router) Learned() {
-	r.configMu.Lock()
-	defer r.configMu.Unlock()
-	r.lastConfig = nil
 }
 
 // Learned lets the next request be placed by what Formats says now.
