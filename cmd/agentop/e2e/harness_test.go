@@ -120,7 +120,8 @@ agents:
   claude-code: {server: %s, upstream: %s}
   codex: {server: %s, upstream: %s}
   opencode: {server: %s, upstream: %s}
-`, s.address, s.servers["a"].URL(), s.servers["b"].URL(), choice, own, choice, own, choice, own)
+  script: {server: %s, upstream: %s}
+`, s.address, s.servers["a"].URL(), s.servers["b"].URL(), choice, own, choice, own, choice, own, choice, own)
 	if err := os.WriteFile(filepath.Join(s.home, "config.yaml"), []byte(config), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -183,6 +184,16 @@ func (s *stage) said() string {
 func (s *stage) restart() {
 	s.t.Helper()
 	s.kill()
+	s.start()
+}
+
+// losePins restarts the proxy without its pins.
+func (s *stage) losePins() {
+	s.t.Helper()
+	s.kill()
+	if err := os.Remove(filepath.Join(s.home, "pins.json")); err != nil {
+		s.t.Fatal(err)
+	}
 	s.start()
 }
 

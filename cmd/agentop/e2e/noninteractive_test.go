@@ -15,8 +15,7 @@ type player struct {
 	open func(prompt string) string
 	// resume continues a conversation.
 	resume func(handle, prompt string)
-	// fork continues a conversation under a new id; nil where the agent has no
-	// such command without a terminal.
+	// fork continues a conversation under a new id.
 	fork func(handle, prompt string)
 }
 
@@ -56,19 +55,13 @@ func stays(t *testing.T, newPlayer func(*testing.T, *stage) player) {
 	s.expectAll("continue the second after kill -9", "b")
 	s.expectHistory("continue the second after kill -9", "b", 1)
 
-	if p.fork != nil {
-		s.mark()
-		p.fork(first, "the fork goes its own way")
-		s.expectAll("fork of the first", "a")
-		s.expectHistory("fork of the first", "a", 2)
-	}
+	s.mark()
+	p.fork(first, "the fork goes its own way")
+	s.expectAll("fork of the first", "a")
+	s.expectHistory("fork of the first", "a", 2)
 
 	// With the pins lost, the log still knows.
-	s.kill()
-	if err := os.Remove(filepath.Join(s.home, "pins.json")); err != nil {
-		t.Fatal(err)
-	}
-	s.start()
+	s.losePins()
 	s.mark()
 	p.resume(first, "one without the pins")
 	s.expectAll("continue with pins.json deleted", "a")
@@ -131,6 +124,7 @@ func codexPlayer(t *testing.T, s *stage) player {
 		agent:  "codex",
 		open:   func(prompt string) string { return ask(prompt) },
 		resume: func(handle, prompt string) { ask("resume", handle, prompt) },
+		fork:   func(handle, prompt string) { ask("fork", handle, prompt) },
 	}
 }
 
