@@ -37,6 +37,10 @@ func (r *Router) Sessions() []control.Session {
 	return list
 }
 
+// Streaming names the conversations with a request in flight, as many as may be
+// named, in no order.
+func (r *Router) Streaming() []control.Streaming { return r.roster.streaming(control.MaxStreaming) }
+
 // Session is one conversation.
 func (r *Router) Session(c placement.Conversation) (control.Session, bool) {
 	s, ok := r.roster.get(c, r.Now())

@@ -128,6 +128,19 @@ func (r *roster) list(now time.Time) []control.Session {
 	return list
 }
 
+// streaming names at most n of the conversations with a request in flight.
+func (r *roster) streaming(n int) []control.Streaming {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []control.Streaming
+	for _, row := range r.rows {
+		if row.Streams > 0 && len(list) < n {
+			list = append(list, control.Streaming{Agent: row.Agent, ID: placement.Plain(row.ID)})
+		}
+	}
+	return list
+}
+
 func withRunning(s control.Session, now time.Time) control.Session {
 	s.Running = s.Streams > 0 || (!s.LastTurn.IsZero() && now.Sub(s.LastTurn) < runningFor)
 	return s

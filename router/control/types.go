@@ -29,7 +29,18 @@ type Draining struct {
 	Version string    `json:"version,omitempty"`
 	Streams int       `json:"streams"` // requests in flight, not counted in Status.Streams
 	Since   time.Time `json:"since,omitzero"`
+	// Sessions are the conversations that it answers, at most MaxStreaming.
+	Sessions []Streaming `json:"sessions,omitempty"`
 }
+
+// Streaming names a conversation with a request in flight.
+type Streaming struct {
+	Agent string `json:"agent"`
+	ID    string `json:"id"`
+}
+
+// MaxStreaming bounds the conversations that a worker names to the others.
+const MaxStreaming = 1000
 
 // Store is the state of pins.json.
 type Store struct {

@@ -21,6 +21,17 @@ type Status struct {
 	Servers     []Server
 	Running     int // conversations with a main turn in the last 24 hours or a stream
 	Streams     int // requests in flight
+	Draining    []Draining
+}
+
+// Draining is an older worker that accepts nothing more and finishes the
+// requests that it has.
+type Draining struct {
+	PID      int
+	Version  string
+	Streams  int // requests in flight, not counted in Status.Streams
+	Since    time.Time
+	Sessions []Key // the conversations that it answers
 }
 
 // Store is the state of the pins on disk.

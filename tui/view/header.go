@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func (s *Screen) proxyLine(w int, now time.Time) string {
 		parts = append(parts, part{normal, s.address(), 80})
 		if s.Link.State == LinkUp {
 			save, saveLook := s.saveState()
-			parts = append(parts, part{saveLook, save, 95}, part{normal, s.loadWords(), 40})
+			parts = append(parts, part{saveLook, save, 95}, part{normal, s.loadWords(), 40}, part{normal, s.finishing(), 30})
 			parts = append(parts, part{faint, s.Status.Version, 10}, part{faint, prefixed("up ", ago(s.Status.Started, now)), 20})
 		} else {
 			parts = append(parts, part{caution, "as of " + clock(s.Link.AsOf, now), 98})
@@ -80,6 +81,28 @@ func (s *Screen) loadWords() string {
 		text += ", " + itoa(s.Status.Streams) + " streaming"
 	}
 	return text
+}
+
+// finishing is how many requests older workers have still to answer, in words.
+func (s *Screen) finishing() string {
+	n := 0
+	for i := range s.Status.Draining {
+		n += s.Status.Draining[i].Streams
+	}
+	if n == 0 {
+		return ""
+	}
+	return itoa(n) + " finishing"
+}
+
+// finishes reports whether an older worker answers a conversation.
+func (s *Screen) finishes(key Key) bool {
+	for i := range s.Status.Draining {
+		if slices.Contains(s.Status.Draining[i].Sessions, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // linkWords is the mark, look and words of the link's state.

@@ -43,6 +43,7 @@ func (s *Screen) help(w int) []string {
 	g := &t.glyph
 	f.add(g.ok+" "+g.failing+" "+g.down, normal, "a server's last answers: well, an error or broken off, could not be reached ("+g.unknown+" not asked yet)")
 	f.add("*", normal, "the conversation is not where its agent's new ones go")
+	f.add("finishing", normal, "a worker that was replaced answers it to its end")
 	f.add("own", normal, "the agent's own upstream, where it would go without agentop")
 	f.add("context", normal, "tokens of the last turn's input, and its share of the limit")
 	f.add("cache", normal, "how much of the context was read from the server's cache")
@@ -81,5 +82,10 @@ func (s *Screen) proxyDetail(w int, now time.Time) []string {
 		f.add("", caution, plural(st.Log.Bad, "damaged line")+" skipped")
 	}
 	f.add("running", normal, plural(st.Running, "conversation")+", "+plural(st.Streams, "stream"))
+	for i := range st.Draining {
+		d := &st.Draining[i]
+		f.add("before it", normal, "process "+itoa(d.PID)+" ("+d.Version+") accepts nothing more since "+clock(d.Since, now)+
+			", and finishes "+plural(d.Streams, "stream"))
+	}
 	return f.lines
 }

@@ -44,6 +44,17 @@ func sample() *Screen {
 	return s
 }
 
+// handedOver is a moment after a hand-over: the worker before still answers two
+// requests, one of the first conversation.
+func handedOver() *Screen {
+	s := sample()
+	s.Rows[0].Streams = 0
+	s.Status.Streams, s.Status.Servers[0].Streams, s.Loads["glm"] = 1, 0, Load{2, 0}
+	s.Status.Draining = []Draining{{PID: 4100, Version: "v1.1.0", Streams: 2, Since: noon.Add(-20 * time.Second),
+		Sessions: []Key{s.Rows[0].Key()}}}
+	return s
+}
+
 func sampleRows() []*Session {
 	return []*Session{
 		{Agent: "claude-code", ID: "4e96a1b2-0000-4000-8000-000000000001", Title: "Fix the parser for nested lists", Dir: "/src/parser",
@@ -113,9 +124,11 @@ var screens = map[string]func() *Screen{
 		s.Tests["glm"] = Check{State: CheckDone, Result: samplePreflight()}
 		return s
 	},
-	"pool":   func() *Screen { s := sample(); s.Body, s.Server = BodyServer, 1; return s },
-	"log":    func() *Screen { s := sample(); s.Body = BodyLog; return s },
-	"agents": func() *Screen { s := sample(); s.Body, s.Agent = BodyAgents, 1; return s },
+	"handover":       handedOver,
+	"handover-proxy": func() *Screen { s := handedOver(); s.Body = BodyProxy; return s },
+	"pool":           func() *Screen { s := sample(); s.Body, s.Server = BodyServer, 1; return s },
+	"log":            func() *Screen { s := sample(); s.Body = BodyLog; return s },
+	"agents":         func() *Screen { s := sample(); s.Body, s.Agent = BodyAgents, 1; return s },
 	"setups": func() *Screen {
 		s := sample()
 		s.Body = BodyAgents

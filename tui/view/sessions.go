@@ -296,12 +296,16 @@ func (s *Screen) state(row *Session, w int, now time.Time) (string, style) {
 	g := &s.Theme.glyph
 	idle := ago(row.LastTurn, now)
 	switch {
-	case row.Streams > 0 && s.Link.State != LinkUp:
+	case s.Link.State != LinkUp && (row.Streams > 0 || s.finishes(row.Key())):
 		return "unknown", caution // it was streaming when the proxy was last heard of
 	case row.Streams > 0 && w < stateWidth:
 		return "streaming", good
 	case row.Streams > 0:
 		return g.stream + " streaming", good
+	case s.finishes(row.Key()) && w < stateWidth:
+		return "finishing", good
+	case s.finishes(row.Key()): // in the worker before this one
+		return g.stream + " finishing", good
 	case row.Status >= 400:
 		return g.down + " " + itoa(row.Status) + " " + idle, bad
 	case row.Error != "":

@@ -201,6 +201,14 @@ func screenStatus(s control.Status) view.Status {
 	for _, a := range s.Agents {
 		out.Agents = append(out.Agents, view.Agent(a))
 	}
+	for i := range s.Draining {
+		d := &s.Draining[i]
+		drains := view.Draining{PID: d.PID, Version: d.Version, Streams: d.Streams, Since: d.Since}
+		for _, key := range d.Sessions {
+			drains.Sessions = append(drains.Sessions, view.Key(key))
+		}
+		out.Draining = append(out.Draining, drains)
+	}
 	for i := range s.Servers {
 		out.Servers = append(out.Servers, screenServer(&s.Servers[i]))
 	}

@@ -77,9 +77,14 @@ func (o *sessionsListOptions) run(ctx context.Context) error {
 	if o.JSON {
 		return o.json(list(shown))
 	}
+	finishes := finishing(ctx, client)
 	t := &table{header: []string{"AGENT", "SESSION", "SERVER", "STATE", "TURNS", "CONTEXT", "CACHED", "MODEL", "TITLE"}}
 	for _, s := range shown {
-		t.add(s.Agent, shownID(s.ID), s.Server, o.state(&s), number(s.Turns), count(s.Context), cacheShare(&s), model(&s), s.Title)
+		state := o.state(&s)
+		if s.Streams == 0 && finishes[control.Streaming{Agent: s.Agent, ID: s.ID}] {
+			state = "finishing"
+		}
+		t.add(s.Agent, shownID(s.ID), s.Server, state, number(s.Turns), count(s.Context), cacheShare(&s), model(&s), s.Title)
 	}
 	if len(shown) > 0 || !o.OutTerminal {
 		if err := t.print(o.App); err != nil {
@@ -92,6 +97,18 @@ func (o *sessionsListOptions) run(ctx context.Context) error {
 		return o.say("%s not running: --all shows them", plural(older, "conversation"))
 	}
 	return nil
+}
+
+// finishing are the conversations that a worker answers that was replaced.
+func finishing(ctx context.Context, client *control.Client) map[control.Streaming]bool {
+	set := map[control.Streaming]bool{}
+	status, _ := client.Status(ctx) // without it none is marked
+	for _, d := range status.Draining {
+		for _, s := range d.Sessions {
+			set[s] = true
+		}
+	}
+	return set
 }
 
 // choose gives the sessions to list and how many were left out for not

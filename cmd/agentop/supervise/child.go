@@ -98,9 +98,10 @@ func (c *Child) Failed(text, hint string) {
 	_ = c.link.send(message{Kind: kindFailed, Text: text, Hint: hint}) // as in Ready
 }
 
-// Share tells the other workers how many requests are in flight here.
-func (c *Child) Share(load map[string]int, streams int) {
-	_ = c.link.send(message{Kind: kindLoad, Load: load, Streams: streams}) // as in Ready
+// Share tells the other workers how many requests are in flight here, and of
+// which conversations if this one drains.
+func (c *Child) Share(load map[string]int, streams int, sessions []control.Streaming) {
+	_ = c.link.send(message{Kind: kindLoad, Load: load, Streams: streams, Sessions: sessions}) // as in Ready
 }
 
 // Others has told called, now and whenever it changes, with the number of

@@ -24,7 +24,7 @@ const (
 	kindRestarted = "restarted" // to the worker: ID, Text and Hint if it failed
 	kindDrain     = "drain"     // to the worker: another one serves
 	kindStop      = "stop"      // to the worker: nobody serves any more
-	kindLoad      = "load"      // from the worker: Load, Streams
+	kindLoad      = "load"      // from the worker: Load, Streams, Sessions
 	kindOthers    = "others"    // to the worker: Others, Load, Draining
 )
 
@@ -42,6 +42,8 @@ type message struct {
 	Load      map[string]int     `json:"load,omitempty"`    // requests in flight by place
 	Streams   int                `json:"streams,omitempty"` // their sum
 	Draining  []control.Draining `json:"draining,omitempty"`
+
+	Sessions []control.Streaming `json:"sessions,omitempty"` // conversations in flight in a worker that drains
 }
 
 // maxMessage bounds one line, in bytes.

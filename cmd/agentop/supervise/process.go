@@ -23,21 +23,22 @@ const (
 // worker is a process that serves, as the supervisor sees it. It belongs to
 // the supervisor's loop.
 type worker struct {
-	pid     int
-	process *os.Process // nil if it could not be found any more
-	link    *link
-	state   state
-	version string
-	started time.Time
-	ready   time.Time
-	since   time.Time // draining
-	binary  bool      // it runs what was at the stable path, not this image
-	failed  message   // why it could not start, in its own words
-	load    map[string]int
-	streams int
-	asked   []int         // restarts that it asked for and that are not answered
-	reading chan struct{} // closed when nobody reads the link
-	over    chan struct{} // closed when the link has ended
+	pid      int
+	process  *os.Process // nil if it could not be found any more
+	link     *link
+	state    state
+	version  string
+	started  time.Time
+	ready    time.Time
+	since    time.Time // draining
+	binary   bool      // it runs what was at the stable path, not this image
+	failed   message   // why it could not start, in its own words
+	load     map[string]int
+	streams  int
+	sessions []control.Streaming
+	asked    []int         // restarts that it asked for and that are not answered
+	reading  chan struct{} // closed when nobody reads the link
+	over     chan struct{} // closed when the link has ended
 }
 
 // event is something that a worker did.
@@ -175,7 +176,7 @@ func (s *supervisor) others(w *worker) message {
 			m.Load[place] += n
 		}
 		if o.state == draining {
-			m.Draining = append(m.Draining, control.Draining{PID: o.pid, Version: o.version, Streams: o.streams, Since: o.since})
+			m.Draining = append(m.Draining, control.Draining{PID: o.pid, Version: o.version, Streams: o.streams, Since: o.since, Sessions: o.sessions})
 		}
 	}
 	return m

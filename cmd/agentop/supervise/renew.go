@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agentop/router/control"
 )
 
 // stateEnv carries the supervisor's state to the image that takes its place.
@@ -44,6 +46,8 @@ type carriedWorker struct {
 	Load    map[string]int `json:"load,omitempty"`
 	Streams int            `json:"streams,omitempty"`
 	Asked   []int          `json:"asked,omitempty"`
+
+	Sessions []control.Streaming `json:"sessions,omitempty"`
 }
 
 // renewPause is how long a renewal waits when something happens meanwhile.
@@ -117,7 +121,7 @@ func (s *supervisor) execute() error {
 		links = append(links, fd)
 		c.Workers = append(c.Workers, carriedWorker{
 			PID: w.pid, Link: fd, Rest: w.link.rest, State: w.state, Version: w.version,
-			Started: w.started, Ready: w.ready, Since: w.since, Load: w.load, Streams: w.streams, Asked: w.asked,
+			Started: w.started, Ready: w.ready, Since: w.since, Load: w.load, Streams: w.streams, Asked: w.asked, Sessions: w.sessions,
 		})
 	}
 	text, err := json.Marshal(c)
@@ -199,7 +203,7 @@ func (s *supervisor) adoptWorker(c carriedWorker) {
 	l.rest = c.Rest
 	w := &worker{
 		pid: c.PID, link: l, state: c.State, version: c.Version, started: c.Started, ready: c.Ready,
-		since: c.Since, load: c.Load, streams: c.Streams, asked: c.Asked, binary: true,
+		since: c.Since, load: c.Load, streams: c.Streams, sessions: c.Sessions, asked: c.Asked, binary: true,
 	}
 	s.attend(w)
 	if w.state == ready {

@@ -218,7 +218,7 @@ func (s *supervisor) handle(e event) {
 	case kindRestart:
 		s.restart(e.w, m.ID)
 	case kindLoad:
-		e.w.load, e.w.streams = m.Load, m.Streams
+		e.w.load, e.w.streams, e.w.sessions = m.Load, m.Streams, m.Sessions
 		s.tellOthers(e.w)
 	}
 }

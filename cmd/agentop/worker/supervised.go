@@ -23,8 +23,9 @@ type Supervisor interface {
 	Drain() <-chan struct{}
 	// Orphaned reports whether the supervisor is gone.
 	Orphaned() bool
-	// Share tells the other workers what is in flight here, by place.
-	Share(load map[string]int, streams int)
+	// Share tells the other workers what is in flight here, by place, and of
+	// which conversations if this worker drains.
+	Share(load map[string]int, streams int, sessions []control.Streaming)
 	// Others has told called, one call at a time, now and at each change, with
 	// the number of other workers that live, what is in flight there, and
 	// those of them that only finish their streams.
@@ -109,10 +110,16 @@ func (w *Worker) share(ctx context.Context) {
 	ticker := time.NewTicker(shareEvery)
 	defer ticker.Stop()
 	var told map[string]int
+	named := false // the conversations, as only this worker knows that they stream
 	for {
-		if load := w.router.Load(); told == nil || !maps.Equal(load, told) {
-			told = load
-			w.opts.Supervisor.Share(load, w.router.Streams())
+		load, draining := w.router.Load(), w.conns.closing.Load()
+		if told == nil || named != draining || !maps.Equal(load, told) {
+			told, named = load, draining
+			var sessions []control.Streaming
+			if draining {
+				sessions = w.router.Streaming()
+			}
+			w.opts.Supervisor.Share(load, w.router.Streams(), sessions)
 		}
 		select {
 		case <-ctx.Done():

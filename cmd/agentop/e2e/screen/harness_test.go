@@ -68,7 +68,8 @@ type stage struct {
 	proxy   *exec.Cmd
 
 	mu     sync.Mutex
-	events int // of the servers' answers, 50 ms apart
+	events int           // of the servers' answers, 50 ms apart
+	held   chan struct{} // answers wait until it is closed; nil = none does
 }
 
 func newStage(t *testing.T) *stage {
@@ -77,6 +78,12 @@ func newStage(t *testing.T) *stage {
 	var urls []string
 	for _, name := range []string{"a", "b"} {
 		server := fakeserver.New(fakeserver.Options{Name: name, Script: func(*fakeserver.Record) fakeserver.Behaviour {
+			s.mu.Lock()
+			held := s.held
+			s.mu.Unlock()
+			if held != nil {
+				<-held
+			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return fakeserver.Behaviour{Interval: 50 * time.Millisecond, Events: s.events, TextBytes: 40 * s.events}
@@ -122,6 +129,15 @@ func (s *stage) answers(events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = events
+}
+
+// hold makes every answer from now on wait until the returned function is called.
+func (s *stage) hold() (release func()) {
+	held := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = held
+	return sync.OnceFunc(func() { close(held) })
 }
 
 // start runs the proxy and returns when it serves.
