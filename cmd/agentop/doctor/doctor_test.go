@@ -107,6 +107,22 @@ func TestFindings(t *testing.T) {
 			}
 		}, "store", Wrong, "pins are in memory only: no space left", "free space"},
 		{"bad configuration", func(_ *testing.T, d *Doctor) { d.ConfigErr = errors.New("config.yaml:3:1: bad") }, "config", Wrong, "config.yaml:3:1: bad", "agentop config check"},
+		{"a model was refused", func(_ *testing.T, d *Doctor) {
+			d.Config.Servers = []config.Server{{Name: "glm", URL: "http://glm.example"}}
+			d.Status = func(context.Context) (control.Status, error) {
+				return control.Status{Servers: []control.Server{{Name: "other", Warnings: []string{"not this"}}, {Name: "glm", Warnings: []string{"glm refused the model claude-x (404); rename it"}}}}, nil
+			}
+		}, "server glm", Note, "glm refused the model claude-x (404); rename it", "agentop server test glm"},
+		{"a name that is asked for is not served", func(_ *testing.T, d *Doctor) {
+			d.Config.Servers = []config.Server{{Name: "glm", URL: "http://glm.example"}}
+			d.Config.Agents = map[string]config.Choice{"claude-code": {Server: "glm"}, "codex": {Server: "other"}}
+			d.Ask = func(context.Context, *config.Server) control.Preflight {
+				return control.Preflight{Up: true, Missing: []string{"claude-x", "claude-haiku", "gpt-x"},
+					Names:  []control.Name{{Agent: "claude-code", Asked: "claude-x"}, {Agent: "claude-code", Asked: "claude-haiku"}, {Agent: "codex", Asked: "gpt-x"}},
+					Rename: []control.Rename{{Glob: "claude-*haiku*", Name: "glm-air"}, {Glob: "claude-*", Name: "glm-5"}, {Glob: "gpt-*", Name: "glm-5"}}}
+			}
+		}, "server glm", Note, "it does not serve claude-x, claude-haiku, which is asked for",
+			`write under glm in config.yaml: rename: {"claude-*haiku*": glm-air, "claude-*": glm-5}`},
 		{"another program on the port", func(t *testing.T, d *Doctor) {
 			other := httptest.NewServer(http.NotFoundHandler())
 			t.Cleanup(other.Close)

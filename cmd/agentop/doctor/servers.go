@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +49,57 @@ func (d *Doctor) server(ctx context.Context, s *config.Server) []Finding {
 		return []Finding{dial(ctx, s, check, test)}
 	}
 	p := d.Ask(ctx, s)
-	return answered(check, test, s, &p)
+	found := answered(check, test, s, &p)
+	if p.Up {
+		found = append(found, d.models(check, test, s, &p)...)
+	}
+	return found
+}
+
+// models tells of the names that the server refused, and of those that agents
+// which are set to it ask for and it does not serve, with the rename line that
+// would help.
+func (d *Doctor) models(check, test string, s *config.Server, p *control.Preflight) []Finding {
+	var found []Finding
+	for _, running := range d.status.Servers {
+		for _, w := range running.Warnings {
+			if running.Name == s.Name {
+				found = append(found, Finding{Check: check, Level: Note, Text: w, Fix: test})
+			}
+		}
+	}
+	if len(found) > 0 {
+		return found // a refused name is missing too
+	}
+	var missing []string
+	lines := map[string]string{}
+	for _, n := range p.Names {
+		if d.Config.Agents[n.Agent].Server != s.Name || !slices.Contains(p.Missing, n.Asked) {
+			continue
+		}
+		missing = append(missing, n.Asked)
+		for _, line := range p.Rename {
+			if config.Match(line.Glob, n.Asked) {
+				lines[line.Glob] = line.Name
+				break
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	fix := test
+	if len(lines) > 0 {
+		var parts []string
+		for _, line := range p.Rename { // in their order: the first match wins
+			if lines[line.Glob] != "" {
+				parts = append(parts, fmt.Sprintf("%q: %s", line.Glob, line.Name))
+			}
+		}
+		fix = fmt.Sprintf("write under %s in config.yaml: rename: {%s}", s.Name, strings.Join(parts, ", "))
+	}
+	text := "it does not serve " + strings.Join(missing, ", ") + ", which is asked for"
+	return []Finding{{Check: check, Level: Note, Text: text, Fix: fix}}
 }
 
 // keyFix is the command that gives a server its key.
