@@ -34,7 +34,7 @@ type App struct {
 	Demo func(context.Context, DemoOptions) error
 	// Examine asks a server what it can do where no proxy runs that could; nil
 	// leaves it unasked.
-	Examine func(context.Context, home.Home, *config.Server) control.Preflight
+	Examine func(context.Context, home.Home, *config.Server, Questions) control.Preflight
 	// Service gives the login service of a home; nil where the system has none.
 	Service func(home.Home) LoginService
 	// System is what the service commands act on; without Run, this one.
@@ -44,6 +44,12 @@ type App struct {
 	Processes func(agent string) (int, bool)
 	// Screen is the terminal UI; nil shows the status in its place.
 	Screen func(context.Context, home.Home) error
+}
+
+// Questions is what a server is asked besides what it serves.
+type Questions struct {
+	Agents []string // whose model names are looked for; none = the usual ones
+	Speed  bool     // with one request that generates a token
 }
 
 // ProxyOptions is what the proxy needs to know from the command line.

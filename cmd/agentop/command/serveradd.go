@@ -175,7 +175,7 @@ func (o *serverAddOptions) key(ctx context.Context) (source, secret string, err 
 
 // addOffline writes config.yaml and keys.json when no proxy runs. The key is
 // stored first: a server without its key would refuse conversations, a key
-// without its server does nothing.
+// without its server does nothing. A key of the former source is forgotten.
 func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, there bool) (control.ServerChange, error) {
 	change := control.ServerChange{Name: spec.Name, Changed: there}
 	if spec.Secret != "" {
@@ -183,13 +183,15 @@ func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, the
 			return change, err
 		}
 	}
-	return change, editConfig(dir, func(data []byte) ([]byte, error) {
+	var before *config.Server
+	err := editConfig(dir, func(data []byte) ([]byte, error) {
 		c, err := config.Parse(dir.Config(), data)
 		if err != nil {
 			return nil, err
 		}
 		s := config.Server{Name: spec.Name}
 		if old, found := c.Server(spec.Name); found {
+			before = old
 			s = *old
 			s.Pool, s.Headroom = nil, 0
 		}
@@ -201,6 +203,10 @@ func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, the
 		}
 		return config.AddServer(data, s)
 	})
+	if err != nil || before == nil || before.Key.Kind == keySource(spec.Key).Kind {
+		return change, err
+	}
+	return change, dropKey(ctx, dir, before)
 }
 
 // keySource reads the forms that serverAddOptions.key gives.

@@ -45,7 +45,7 @@ func (t addTo) ask(ctx context.Context) *control.Preflight {
 	if !ok {
 		return nil
 	}
-	found := t.o.Examine(ctx, t.dir, server)
+	found := t.o.Examine(ctx, t.dir, server, Questions{})
 	return &found
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -38,12 +39,15 @@ the key.`,
 }
 
 func (o *serverTestOptions) run(ctx context.Context) error {
-	client, _, err := o.dial()
+	client, dir, err := o.dial()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	found, err := client.TestServer(ctx, o.Server, o.Agents)
+	if errors.Is(err, control.ErrNotRunning) && o.Examine != nil {
+		found, err = o.examineOffline(ctx, dir, o.Server, Questions{Agents: o.Agents, Speed: true})
+	}
 	if err != nil {
 		return err
 	}

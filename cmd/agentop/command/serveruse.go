@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agentop/cmd/agentop/command/plain"
+	"agentop/cmd/agentop/home"
 	"agentop/router/config"
 	"agentop/router/control"
 )
@@ -94,8 +96,8 @@ func (o *serverUseOptions) run(ctx context.Context) error {
 	}
 	defer client.Close()
 	var change control.Switch
+	o.preflight(ctx, view.running(), client, dir)
 	if view.running() {
-		o.preflight(ctx, client)
 		change, err = client.Use(ctx, o.Agent, o.Server)
 	} else {
 		change = control.Switch{Agent: o.Agent, Server: o.Server, Before: serverOfAgent(&view.Status, o.Agent)}
@@ -108,10 +110,19 @@ func (o *serverUseOptions) run(ctx context.Context) error {
 }
 
 // preflight tells what the server lacks, before the switch.
-func (o *serverUseOptions) preflight(ctx context.Context, client *control.Client) {
+func (o *serverUseOptions) preflight(ctx context.Context, running bool, client *control.Client, dir home.Home) {
+	if !running && o.Examine == nil {
+		return
+	}
 	short, cancel := context.WithTimeout(ctx, preflightWait)
 	defer cancel()
-	found, err := client.Preflight(short, o.Server, []string{o.Agent})
+	var found control.Preflight
+	var err error
+	if running {
+		found, err = client.Preflight(short, o.Server, []string{o.Agent})
+	} else {
+		found, err = o.examineOffline(short, dir, o.Server, Questions{Agents: []string{o.Agent}})
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		o.warn(fmt.Sprintf("%s has not answered within %s", o.Server, preflightWait))
@@ -161,7 +172,7 @@ func (a *App) tellSwitch(view *overview, change control.Switch, asJSON bool) err
 func exceptions(view *overview, change control.Switch) []string {
 	var lines []string
 	if store := view.Status.Store; store.Error != "" || store.ReadOnly != "" {
-		lines = append(lines, fmt.Sprintf(memoryOnly, store.Error+store.ReadOnly))
+		lines = append(lines, fmt.Sprintf(memoryOnly, cmp.Or(store.ReadOnly, store.Error)))
 	}
 	for _, agent := range view.Status.Agents {
 		if agent.Agent != change.Agent || agent.Upstream != "none" {

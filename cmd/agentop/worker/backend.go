@@ -270,6 +270,11 @@ func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (contro
 		return change, err
 	}
 	w.keys.Invalidate(spec.Name)
+	if changed && old.Key.Kind != source.Kind {
+		if err := w.keys.Remove(ctx, spec.Name, old.Key.Kind); err != nil {
+			change.Warnings = append(change.Warnings, "its former key is still there: "+err.Error())
+		}
+	}
 	return change, nil
 }
 
@@ -313,7 +318,7 @@ func agentsOn(c *config.Config, server string) []string {
 
 // Requests implements control.Backend.
 func (w *Worker) Requests(ctx context.Context, tail int) ([]control.Request, error) {
-	lines, err := w.reqlog.Tail(ctx, tail, reqlog.Filter{})
+	lines, err := w.reqlog.Tail(ctx, tail, reqlog.Filter{Kind: reqlog.KindTurn})
 	if err != nil {
 		return nil, err
 	}

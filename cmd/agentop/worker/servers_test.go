@@ -410,3 +410,45 @@ agents:
 		t.Errorf("warning %q, want %q", got, want)
 	}
 }
+
+func TestARequestIsListedOnce(t *testing.T) {
+	s := kinds.Named("vllm").Start()
+	defer s.Close()
+	r := start(t, `
+servers:
+  desk: {url: %s, key: none}
+agents:
+  claude-code: {server: desk, upstream: none}
+`, s.URL)
+	r.turn("s1", "glm-5") // makes a pin, which the log has a line of its own for
+	got, err := r.Requests(t.Context(), 10)
+	if err != nil || len(got) != 1 || got[0].Method != http.MethodPost || got[0].Status == 0 {
+		t.Errorf("requests %+v, %v, want the one that was sent, with its status", got, err)
+	}
+}
+
+func TestAKeyThatIsNoLongerUsedIsForgotten(t *testing.T) {
+	r := start(t, "servers: {}\n")
+	add := func(key, secret string) {
+		t.Helper()
+		if _, err := r.AddServer(t.Context(), control.ServerSpec{Name: "glm", URL: "http://127.0.0.1:1", Key: key, Secret: secret}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func() bool {
+		t.Helper()
+		data, err := os.ReadFile(r.home.Keys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(data), "sk-fake-typed")
+	}
+	add("stored", "sk-fake-typed")
+	if !holds() {
+		t.Fatal("the typed key is not kept")
+	}
+	add("none", "")
+	if holds() {
+		t.Error("keys.json still has the key of a server that wants none")
+	}
+}
