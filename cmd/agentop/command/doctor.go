@@ -139,7 +139,9 @@ func (a *App) doctor() (*doctor.Doctor, error) {
 		},
 	}
 	if a.Examine != nil {
-		d.Ask = func(ctx context.Context, s *config.Server) control.Preflight { return a.Examine(ctx, dir, s, Questions{}) }
+		d.Ask = func(ctx context.Context, s *config.Server) control.Preflight {
+			return a.Examine(ctx, dir, s, Questions{})
+		}
 	}
 	if service := a.service(dir); service != nil {
 		d.Service = service.Status
