@@ -83,6 +83,7 @@ type process struct {
 type options struct {
 	pins   int           // most pins that the store keeps; 0 for the default
 	limits reqlog.Limits // of the index
+	log    int64         // most bytes of the request log; 0 for the default
 }
 
 func startProcess(w *world) (*process, error) {
@@ -97,7 +98,7 @@ func startProcess(w *world) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.log, err = reqlog.Open(filepath.Join(w.dir, "log"), reqlog.Options{Now: w.now, Limits: w.opts.limits}); err != nil {
+	if p.log, err = reqlog.Open(filepath.Join(w.dir, "log"), reqlog.Options{Now: w.now, Limits: w.opts.limits, MaxBytes: w.opts.log}); err != nil {
 		return nil, err
 	}
 	pins, record := worker.Join(p.store, p.log, new(atomic.Bool))
