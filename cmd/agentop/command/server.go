@@ -62,7 +62,15 @@ func (o *serverListOptions) run(ctx context.Context) error {
 	if len(view.Status.Servers) == 0 && o.OutTerminal {
 		return o.say("no servers; add one with: agentop server add NAME URL")
 	}
-	return serverTable(view.Status.Servers).print(o.App)
+	if err := serverTable(view.Status.Servers).print(o.App); err != nil {
+		return err
+	}
+	for _, s := range view.Status.Servers {
+		for _, w := range s.Warnings {
+			o.warn(w)
+		}
+	}
+	return nil
 }
 
 // serverTable lists servers, a pool's members under it as pool/member.

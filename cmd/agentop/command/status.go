@@ -122,6 +122,11 @@ func troubles(view *overview) []string {
 	for _, w := range s.Warnings {
 		add("warning", w)
 	}
+	for i := range s.Servers {
+		for _, w := range s.Servers[i].Warnings {
+			add("warning", w)
+		}
+	}
 	for _, d := range s.Draining {
 		add("draining", fmt.Sprintf("the process before this one (%d, version %s) finishes %s", d.PID, d.Version, plural(d.Streams, "request")))
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"agentop/router/control"
@@ -57,8 +58,11 @@ func (d *Doctor) checkProxy(err error) {
 	if s.Log.Error != "" {
 		d.wrong("log", s.Log.Error, "free space or mend the disk; it is retried by itself")
 	}
+	told := d.Config.Warnings()
 	for _, w := range s.Warnings {
-		d.note("proxy", w, "agentop status")
+		if !slices.Contains(told, w) { // checkConfig has said those
+			d.note("proxy", w, "agentop status")
+		}
 	}
 	d.ok("proxy", fmt.Sprintf("agentop %s runs as process %d", s.Version, s.PID))
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -113,21 +114,27 @@ func keyFix(s *config.Server) string {
 	return "agentop server add " + s.Name + " " + s.URL
 }
 
-// answered makes findings of what a server said.
+// answered makes findings of what a server said. A line's own mention of the
+// server is left out: each finding names it.
 func answered(check, test string, s *config.Server, p *control.Preflight) []Finding {
-	var found []Finding
-	why := strings.Join(p.Warnings, "; ")
-	switch {
-	case !p.Up:
-		if why == "" {
-			why = "it does not answer"
-		}
-		return []Finding{{Check: check, Level: Wrong, Text: why, Fix: test}}
-	case p.KeyOK != nil && !*p.KeyOK:
-		found = append(found, Finding{Check: check, Level: Wrong, Text: "it refuses the key", Fix: keyFix(s)})
-	}
+	var lines []string
 	for _, w := range p.Warnings {
-		found = append(found, Finding{Check: check, Level: Note, Text: w, Fix: test})
+		lines = append(lines, strings.TrimPrefix(w, s.Name+": "))
+	}
+	refused := p.KeyOK != nil && !*p.KeyOK
+	if !p.Up {
+		return []Finding{{Check: check, Level: Wrong, Text: cmp.Or(strings.Join(lines, "; "), "it does not answer"), Fix: test}}
+	}
+	var found []Finding
+	if refused && len(lines) == 0 {
+		lines = []string{"it refuses the key"}
+	}
+	for i, line := range lines {
+		f := Finding{Check: check, Level: Note, Text: line, Fix: test}
+		if refused && i == 0 { // the one to mend first
+			f.Level, f.Fix = Wrong, keyFix(s)
+		}
+		found = append(found, f)
 	}
 	if len(found) == 0 {
 		found = append(found, Finding{Check: check, Level: OK, Text: "it answers"})

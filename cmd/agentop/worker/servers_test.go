@@ -405,7 +405,17 @@ agents:
 	if got, want := wait(), "server desk has another URL: its running conversations (1) go there from their next turn on"; got != want {
 		t.Errorf("warning %q, want %q", got, want)
 	}
-	edit("renamed", s.URL)
+	edit("renamed", s.URL+"/other")
+	if got, want := wait(), "server desk is named renamed now: a name is a server's identity, so its running conversations (1) are refused until there is a server desk again"; got != want {
+		t.Errorf("warning %q, want %q", got, want)
+	}
+	edit("desk", s.URL)
+	for deadline := time.Now().Add(20 * time.Second); r.turn("s1", "claude-opus-5-5") != http.StatusOK; { // until it is in force
+		if time.Now().After(deadline) {
+			t.Fatal("a server that is back under its name does not serve its conversation")
+		}
+	}
+	edit("other", s.URL+"/elsewhere")
 	if got, want := wait(), "server desk is no longer configured: its running conversations (1) are refused until it is back (`agentop server add desk URL`)"; got != want {
 		t.Errorf("warning %q, want %q", got, want)
 	}
