@@ -182,3 +182,35 @@ func TestLimitOfBodies(t *testing.T) {
 	_ = c.Close()
 	<-sent
 }
+
+// A client that sends all before it reads must still get the reason.
+func TestLimitIsToldToClientsThatSendFirst(t *testing.T) {
+	b := newBench(t, nil)
+	port := b.serve("127.0.0.1:0")
+	b.configure(fmt.Sprintf("max_body: 1MB\nservers:\n  a: {url: %s, key: none}\nagents:\n  claude-code: {server: a, upstream: none}\n", b.servers["a"].URL()))
+	for _, c := range []struct{ name, header, body string }{
+		{"length told", "Content-Length: 20000000\r\n", strings.Repeat(" ", 20_000_000)},
+		{"in chunks", "Transfer-Encoding: chunked\r\n", strings.Repeat("10000\r\n"+strings.Repeat(" ", 0x10000)+"\r\n", 700) + "0\r\n\r\n"},
+	} {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, err = io.WriteString(conn, "POST /claude-code/v1/messages HTTP/1.1\r\nHost: 127.0.0.1:"+port+"\r\nX-Claude-Code-Session-Id: s1\r\n"+c.header+"\r\n"+c.body)
+		if err != nil {
+			t.Fatalf("%s: the body could not be sent: %v", c.name, err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if body := read(t, res); res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(body, "max_body") {
+			t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+		}
+		if got := res.Header.Get(RouteHeader); !strings.HasPrefix(got, "agent=claude-code; session=s1;") {
+			t.Errorf("%s: the route %q does not name the agent and session", c.name, got)
+		}
+		_ = conn.Close()
+	}
+}

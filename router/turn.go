@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -146,6 +147,7 @@ func isWebSocket(req *http.Request) bool {
 func (t *turn) read() *failure {
 	var err error
 	if t.body, t.upload, err = readBody(t.in, t.cfg.MaxBody); err != nil {
+		t.recogniseHeaders()
 		if errors.Is(err, errTooLarge) {
 			return t.tooLarge("as sent")
 		}
@@ -157,6 +159,9 @@ func (t *turn) read() *failure {
 		return nil // nothing to decode, or nobody who would read it
 	}
 	plain, err := decode(t.body, t.in.Header, t.cfg.MaxBody)
+	if err != nil {
+		t.recogniseHeaders()
+	}
 	switch {
 	case errors.Is(err, errTooLarge):
 		return t.tooLarge("when decoded")
@@ -224,6 +229,28 @@ func (t *turn) refuse(f *failure) {
 		path = rawPath(t.in) // refused before it was taken apart; a format is told by the end
 	}
 	f.write(t.w, agents.BodyFormatOf(t.in.Method, path), t.id)
+	if f.status == http.StatusRequestEntityTooLarge {
+		t.drain()
+	}
+}
+
+// What is still read of a body that was refused for its size.
+const (
+	drainSize = 1 << 30
+	drainTime = 10 * time.Second
+)
+
+// drain reads on after the answer: a client that sends its whole body before
+// it reads would find the connection reset, and never the reason.
+func (t *turn) drain() {
+	if t.in.Header["Expect"] != nil {
+		return // it waits for a word before it sends any
+	}
+	rc := http.NewResponseController(t.w)
+	if rc.Flush() != nil || rc.SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, t.in.Body, drainSize) // however it ends: the answer is given
 }
 
 // route is what the route header says of the turn as it stands.

@@ -46,7 +46,7 @@ func (t *turn) keyless(err error) *failure {
 	if !errors.As(err, &e) {
 		return refuse("key", fmt.Sprintf("no key for %s: %v", t.serverWords(), err), "see `agentop server test "+t.server.Name+"`")
 	}
-	text := fmt.Sprintf("agentop cannot pay %s: %s", t.serverWords(), e.Reason)
+	text := fmt.Sprintf("%s cannot be used: %s", t.serverWords(), e.Reason)
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
