@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -18,6 +19,8 @@ type model struct {
 	out     io.Writer // for what is no part of a frame
 	now     func() time.Time
 	painter *painter // nil in tests
+	parent  int      // process that started this one
+	orphan  bool     // it is gone
 
 	width, height int
 	screen        view.Screen
@@ -66,7 +69,7 @@ func newModel(ctx context.Context, o Options) *model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &model{ctx: ctx, source: o.Source, out: o.Out, now: o.Now}
+	m := &model{ctx: ctx, source: o.Source, out: o.Out, now: o.Now, parent: os.Getppid()}
 	m.screen.Theme = view.NewTheme(o.Colour, o.ASCII)
 	m.screen.Link.Start = o.StartCommand
 	_, m.screen.Link.CanKey = o.Source.(Starter)
@@ -159,8 +162,13 @@ func (m *model) View() string {
 	return text
 }
 
-// tick drops old notices and asks for what is in no event.
+// tick drops old notices and asks for what is in no event. It ends the screen
+// when whoever started it was killed: the next in line then uses the terminal.
 func (m *model) tick() tea.Cmd {
+	if os.Getppid() != m.parent {
+		m.orphan = true
+		return tea.Quit
+	}
 	now := m.now()
 	kept := m.notices[:0]
 	for _, n := range m.notices {

@@ -58,6 +58,8 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("the screen crashed; the stack is in %s", place)
 	}
 	switch {
+	case m.orphan:
+		return errors.New("the program that started the screen is gone")
 	case ctx.Err() != nil: // asked to end: that is no failure
 		return ctx.Err()
 	case errors.Is(err, os.ErrClosed), errors.Is(err, io.EOF):

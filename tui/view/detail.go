@@ -144,6 +144,14 @@ func timeWords(row *Session) string {
 	return strings.Join(parts, ", ")
 }
 
+// failure is how a conversation's last turn failed.
+func failure(row *Session) string {
+	if row.Error == "" {
+		return itoa(row.Status) + " from " + row.Server
+	}
+	return row.Error
+}
+
 func nonZero(n int) string {
 	if n == 0 {
 		return ""
@@ -198,8 +206,8 @@ func (s *Screen) serverLine() string {
 	} else {
 		text += ", takes no new conversations"
 	}
-	if v.Health.Error != "" {
-		text += "; " + v.Health.Error
+	if v.Health.Error != "" && v.Health.State != "ok" {
+		text += "; " + unnamed(v.Name, v.Health.Error)
 	}
 	return text
 }
@@ -216,6 +224,9 @@ func (s *Screen) whyLine() string {
 	text := "on " + row.Server + ": " + dash(row.Why)
 	if s.astray(row) {
 		text += ". New " + row.Agent + " ones go to " + s.choice(row.Agent)
+	}
+	if row.Streams == 0 && (row.Status >= 400 || row.Error != "") {
+		text += ". Its last turn failed: " + failure(row)
 	}
 	return text
 }

@@ -162,7 +162,7 @@ func checkWords(c Check) (string, style) {
 	}
 	r := c.Result
 	if !r.Up {
-		return "down" + prefixed(": ", strings.Join(r.Warnings, "; ")), bad
+		return "down" + prefixed(": ", unnamed(r.Server, strings.Join(r.Warnings, "; "))), bad
 	}
 	parts := []string{"up" + prefixed(" ", millis(r.FirstMS))}
 	look := good
@@ -209,10 +209,17 @@ func checkAdvice(c Check) []string {
 	for _, r := range c.Result.Rename {
 		list = append(list, "this line in its rename would help: "+r.Glob+": "+r.Name)
 	}
-	if c.Result.Up {
-		list = append(list, c.Result.Warnings...)
+	return append(list, c.Result.Warnings...)
+}
+
+// unnamed is what is wrong with a server where its name stands beside it.
+func unnamed(server, text string) string {
+	for _, prefix := range []string{server + ": ", `server "` + server + `" `} {
+		if rest, found := strings.CutPrefix(text, prefix); found {
+			return rest
+		}
 	}
-	return list
+	return text
 }
 
 // SwitchSentence says what a switch does: where new conversations go and which

@@ -133,7 +133,7 @@ func (s *Screen) serverRow(i, name, w int, now time.Time) string {
 	l.put(look, mark).gap(1).col(strong, v.Name, name).gap(1).col(look, healthWord(v), 11)
 	l.num(normal, itoa(v.Running), 7).num(normal, itoa(v.Streams), 9).num(normal, dash(millis(v.FirstMS)), 13).gap(2)
 	if v.Health.Error != "" && v.Health.State != "ok" {
-		l.put(caution, ago(v.Health.At, now)+" ago: "+v.Health.Error)
+		l.put(caution, ago(v.Health.At, now)+" ago: "+unnamed(v.Name, v.Health.Error))
 	} else if len(v.Warnings) > 0 {
 		l.put(caution, "! "+v.Warnings[0])
 	}
@@ -210,7 +210,7 @@ func (s *Screen) serverBlock(i, level, w int, now time.Time) []string {
 			lines = append(lines, s.memberLine(&v.Members[m], w))
 		}
 		if v.Health.Error != "" && v.Health.State != "ok" {
-			lines = append(lines, t.line(w).gap(4).put(caution, ago(v.Health.At, now)+" ago: "+v.Health.Error).String())
+			lines = append(lines, t.line(w).gap(4).put(caution, ago(v.Health.At, now)+" ago: "+unnamed(v.Name, v.Health.Error)).String())
 		}
 	}
 	return lines

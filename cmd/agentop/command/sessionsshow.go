@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"agentop/router/control"
+	"agentop/tui/view"
 )
 
 // sessionsShowOptions is `agentop sessions show`.
@@ -56,6 +57,7 @@ func (o *sessionsShowOptions) run(ctx context.Context) error {
 	if !s.Saved {
 		saved = "in memory only"
 	}
+	resume, _ := view.Resume(s.Agent, s.ID, s.Dir) // "" if there is no such command
 	return o.facts(
 		"agent", s.Agent,
 		"session", shownID(s.ID),
@@ -77,6 +79,7 @@ func (o *sessionsShowOptions) run(ctx context.Context) error {
 		"signed thinking", map[bool]string{true: "yes: another server would refuse it"}[s.Signed],
 		"last status", nonZero(s.Status),
 		"last error", s.Error,
+		"resume", resume,
 	)
 }
 

@@ -188,6 +188,38 @@ func TestKF_T3_TheTerminalIsRestored(t *testing.T) {
 	}
 }
 
+// The shell that started the screen is killed, and the one before it goes on in
+// the same terminal.
+func TestKF_T3_AKilledParentLeavesTheTerminalToTheNext(t *testing.T) {
+	need(t, "pgrep", "ps")
+	dir := t.TempDir()
+	script := fmt.Sprintf("cd %s; stty -a > before; sh -c %s; until [ -e ended ]; do sleep 0.05; done; stty -a > after; echo code=0 > code; echo back; exec cat",
+		quoted(dir), quoted("echo $$ > parent; "+screen(t.TempDir())+" 2> said; :"))
+	term := newTerminal(t, 80, 24, script)
+	term.shows("proxy does not run")
+	text, _ := os.ReadFile(filepath.Join(dir, "parent"))
+	parent, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(parent)).Output()
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || pid == 0 {
+		t.Fatalf("the screen's process: %v, %q", err, out)
+	}
+	_ = syscall.Kill(parent, syscall.SIGKILL)
+	if !gone(pid, 10*time.Second) {
+		t.Errorf("process %d outlives who started it", pid)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ended"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	restored(t, term, dir)
+	if said, _ := os.ReadFile(filepath.Join(dir, "said")); !strings.Contains(string(said), "is gone") {
+		t.Errorf("it ended with %q", said)
+	}
+}
+
 func TestScreenSuspends(t *testing.T) {
 	need(t, "bash")
 	term := newTerminal(t, 80, 24, "bash --norc --noprofile -i")
