@@ -41,8 +41,8 @@ func lacksPath(r, control reply) bool {
 	switch r.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return true
-	case http.StatusOK: // LM Studio
-		return control.status == http.StatusOK
+	case http.StatusOK: // LM Studio says so what it does not have; others take any body
+		return control.status == http.StatusOK && bytes.Contains(head(r.body), []byte(`"error"`))
 	}
 	return refusesKey(r)
 }

@@ -196,6 +196,25 @@ func TestWhatPassesTellsNothingOfAFormat(t *testing.T) {
 	}
 }
 
+// TestAServerThatTakesAnythingTellsNothing holds that a server which answers
+// well to whatever it is sent is not taken for one without the formats.
+func TestAServerThatTakesAnythingTellsNothing(t *testing.T) {
+	for _, bad := range []string{"", "/v1/chat/completions"} { // the path whose bodies it looks at
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == bad {
+				http.Error(w, `{"error":"not a list"}`, http.StatusBadRequest)
+				return
+			}
+			_, _ = fmt.Fprint(w, `{"object":"list","data":[{"id":"glm-5","object":"model"}]}`)
+		}))
+		a := asker(server.URL, config.KeyStored, kinds.Key).Ask(context.Background())
+		server.Close()
+		if a.FormatsTold {
+			t.Errorf("bad bodies refused at %q: only %v are said to be spoken", bad, a.Formats)
+		}
+	}
+}
+
 func TestPoolIsAskedMemberByMember(t *testing.T) {
 	one, two := kinds.Named("vllm").Start(), kinds.Named("vllm").Start()
 	other := kinds.Named("sglang").Start()
