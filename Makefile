@@ -28,7 +28,7 @@ check: ## the gate for each commit: format, vet (Linux and macOS), module file, 
 	GOOS=darwin go vet ./...
 	go mod tidy -diff
 	go build ./...
-	go test -run 'TestImports|TestMap|TestCommit' ./cmd/agentop
+	go test -run 'TestImports|TestMap|TestPredecessor' ./cmd/agentop
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; fi
 
 race: ## all tests under the race detector

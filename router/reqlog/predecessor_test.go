@@ -1,8 +1,12 @@
 package reqlog
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -79,5 +83,44 @@ func TestPredecessor_12_LookUpsTouchNoDisk(t *testing.T) {
 	}
 	if after := files.all(); after != before {
 		t.Errorf("file calls before %s, after %s", before, after)
+	}
+}
+
+// The log is read in blocks and in files. What stands behind the line of a
+// pin, at whatever distance from where a block or a file ends, is read too.
+func TestPredecessor_13_NothingIsSkippedBehindAPin(t *testing.T) {
+	for shift := range 40 {
+		var file bytes.Buffer
+		put := func(l Line) { file.Write(appendLine(nil, &l)) }
+		padding := mainTurn(0, "padding", "lab", 0, 0)
+		padding.Error = strings.Repeat("x", shift*17) // moves each line against the blocks
+		put(padding)
+		const each = 1000
+		for i := range each {
+			pin := mainTurn(time.Duration(i)*time.Second, fmt.Sprint("pinned ", i), "glm", uint64(i+1), 0)
+			pin.Kind, pin.Turn, pin.Pin = KindPin, "opening", PinNew
+			put(pin)
+			put(mainTurn(time.Duration(i)*time.Second+time.Millisecond, fmt.Sprint("behind ", i), "lab", uint64(each+i+1), 0))
+		}
+		if file.Len() < blockSize {
+			t.Fatalf("%d bytes are less than a block", file.Len())
+		}
+		dir := logDir(t)
+		l := openLog(t, dir, Options{Now: (&clock{t: at(0)}).now})
+		mustAppend(t, l, mainTurn(0, "first", "glm", 0, 0))
+		l.Close()
+		name := filepath.Join(dir, fileNames(t, dir)[0])
+		if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x := reload(t, dir, Options{Now: (&clock{t: at(time.Hour)}).now}).Index()
+		for i := range each {
+			for session, key := range map[string]int{"pinned": i + 1, "behind": each + i + 1} {
+				want := fmt.Sprintf("%s %d@%s", session, i, map[string]string{"pinned": "glm", "behind": "lab"}[session])
+				if got := places(x.ByKey(uint64(key))); len(got) != 1 || got[0] != want {
+					t.Fatalf("shifted by %d: key %d is of %v, want %s", shift*17, key, got, want)
+				}
+			}
+		}
 	}
 }
