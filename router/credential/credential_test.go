@@ -265,8 +265,21 @@ func TestKeysFromTheKeychain(t *testing.T) {
 	}
 	expectError(t, "removed", keyError(r, s), "has no key for it")
 	keyring.MockInitWithError(errors.New("no D-Bus session"))
-	expectError(t, "no keychain", keyError(r, s), "cannot be used: no D-Bus session", "use `key: stored`")
-	expectError(t, "no keychain to keep it", r.Store(ctx, "glm", config.KeyKeychain, NewSecret(planted)), "use `key: stored`")
+	expectError(t, "no keychain", keyError(r, s), "cannot be used here: no D-Bus session", "`agentop server add glm URL --keychain=false` keeps the key in keys.json")
+	expectError(t, "no keychain to keep it", r.Store(ctx, "glm", config.KeyKeychain, NewSecret(planted)), "--keychain=false")
+}
+
+// TestKeychainThatAsksIsLeftBehind holds that a keychain which waits for its
+// user holds nobody up.
+func TestKeychainThatAsksIsLeftBehind(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	open := make(chan struct{})
+	defer close(open)
+	err := askKeychain(ctx, func() error { <-open; return nil })
+	if !errors.Is(err, errNoAnswer) {
+		t.Errorf("got %v, want %v", err, errNoAnswer)
+	}
 }
 
 // counting is a command that counts its runs in a file.

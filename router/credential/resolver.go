@@ -163,39 +163,58 @@ func (r *Resolver) start(ctx context.Context, id string, one *run, read func(con
 	close(one.done)
 }
 
-// fromKeychain asks the system's keychain, which may ask the user. A question
-// that stays open is left behind when the time is up.
+// fromKeychain reads a key from the system's keychain.
 func fromKeychain(ctx context.Context, s *config.Server) (Secret, error) {
-	type answer struct {
-		value string
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		value, err := keyring.Get(keychainService, s.Name)
-		answers <- answer{value, err}
-	}()
-	var got answer
-	select {
-	case got = <-answers:
-	case <-ctx.Done():
-		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain did not answer in time", Do: "unlock it, or use `key: stored`"}
-	}
+	var value string
+	err := askKeychain(ctx, func() (err error) {
+		value, err = keyring.Get(keychainService, s.Name)
+		return err
+	})
 	switch {
-	case errors.Is(got.err, keyring.ErrNotFound):
-		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain has no key for it", Do: addAgain(s.Name)}
-	case got.err != nil:
-		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain cannot be used", Do: "use `key: stored` where there is none", Cause: got.err}
+	case errors.Is(err, errNoAnswer):
+		return Secret{}, &Error{Server: s.Name, Reason: err.Error(), Do: unlockIt}
+	case errors.Is(err, keyring.ErrNotFound):
+		return Secret{}, &Error{Server: s.Name, Reason: "the system's keychain has no key for it", Do: fmt.Sprintf("give it one with `agentop server add %s URL --keychain`", s.Name)}
+	case err != nil:
+		return Secret{}, &Error{Server: s.Name, Reason: noKeychain, Do: storeIt(s.Name), Cause: err}
 	}
-	key, err := Clean(got.value)
+	key, err := Clean(value)
 	if err != nil {
 		return Secret{}, &Error{Server: s.Name, Reason: "its key in the system's keychain " + err.Error(), Do: addAgain(s.Name)}
 	}
 	return key, nil
 }
 
-// Store keeps a key that was typed, in keys.json or in the keychain.
-func (r *Resolver) Store(_ context.Context, server string, kind config.KeyKind, key Secret) error {
+// What is said where the keychain does not work: there is none on many
+// servers and in many containers, and a login service may not reach it.
+const (
+	noKeychain = "the system's keychain cannot be used here"
+	unlockIt   = "unlock it, then try again"
+)
+
+func storeIt(server string) string {
+	return fmt.Sprintf("`agentop server add %s URL --keychain=false` keeps the key in keys.json, which only you can read", server)
+}
+
+var errNoAnswer = errors.New("the system's keychain did not answer in time")
+
+// askKeychain asks the system's keychain, which may ask the user. A question
+// that stays open is left behind when the time is up; what ask writes may be
+// read only where the error is not errNoAnswer.
+func askKeychain(ctx context.Context, ask func() error) error {
+	answered := make(chan error, 1)
+	go func() { answered <- ask() }()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return errNoAnswer
+	}
+}
+
+// Store keeps a key that was typed, in keys.json or in the keychain. The
+// keychain may ask the user, for which it has until ctx ends, or sourceLimit.
+func (r *Resolver) Store(ctx context.Context, server string, kind config.KeyKind, key Secret) error {
 	defer r.Invalidate(server)
 	key, err := Clean(key.Reveal())
 	if err != nil {
@@ -205,8 +224,14 @@ func (r *Resolver) Store(_ context.Context, server string, kind config.KeyKind, 
 	case config.KeyStored:
 		return r.store.change(func(texts map[string]string) { texts[server] = key.Reveal() })
 	case config.KeyKeychain:
-		if err := keyring.Set(keychainService, server, key.Reveal()); err != nil {
-			return &Error{Server: server, Reason: "the system's keychain cannot keep its key", Do: "use `key: stored` where there is none", Cause: err}
+		ctx, cancel := context.WithTimeout(ctx, r.limit)
+		defer cancel()
+		err := askKeychain(ctx, func() error { return keyring.Set(keychainService, server, key.Reveal()) })
+		switch {
+		case errors.Is(err, errNoAnswer):
+			return &Error{Server: server, Reason: err.Error(), Do: unlockIt}
+		case err != nil:
+			return &Error{Server: server, Reason: noKeychain, Do: storeIt(server), Cause: err}
 		}
 		return nil
 	}
@@ -214,13 +239,16 @@ func (r *Resolver) Store(_ context.Context, server string, kind config.KeyKind, 
 }
 
 // Remove forgets the key that agentop keeps of a server, if it keeps one.
-func (r *Resolver) Remove(_ context.Context, server string, kind config.KeyKind) error {
+func (r *Resolver) Remove(ctx context.Context, server string, kind config.KeyKind) error {
 	defer r.Invalidate(server)
 	switch kind {
 	case config.KeyStored:
 		return r.store.change(func(texts map[string]string) { delete(texts, server) })
 	case config.KeyKeychain:
-		if err := keyring.Delete(keychainService, server); err != nil && !errors.Is(err, keyring.ErrNotFound) {
+		ctx, cancel := context.WithTimeout(ctx, r.limit)
+		defer cancel()
+		err := askKeychain(ctx, func() error { return keyring.Delete(keychainService, server) })
+		if err != nil && !errors.Is(err, keyring.ErrNotFound) {
 			return &Error{Server: server, Reason: "the system's keychain cannot forget its key", Do: "remove it there by hand", Cause: err}
 		}
 	}

@@ -25,6 +25,7 @@ type serverAddOptions struct {
 	KeyEnv    string
 	NoKey     bool
 	KeyClient bool
+	Keychain  *bool // nil: where the key of a server that is there is kept, else keys.json
 	Yes       bool
 	JSON      bool
 }
@@ -36,8 +37,8 @@ func newServerAdd(a *App, run func(*serverAddOptions, context.Context) error) *c
 		Short: "Add a server, or change one's URL and key",
 		Long: `Add a server, or change the URL and key of the one that has this name. The key
 is asked for at a prompt that does not echo, and kept in keys.json, which only
-you can read. It is never taken from an argument, since others could see it in
-the list of processes.
+you can read, or with --keychain in the system's keychain. It is never taken
+from an argument, since others could see it in the list of processes.
 
 The server is then asked what it can do. Where it lacks the model names that
 agents ask for, the rename lines that help are shown, and written if you say so.`,
@@ -47,11 +48,18 @@ agents ask for, the rename lines that help are shown, and written if you say so.
 		Args: exactArgs("NAME", "URL"),
 		RunE: runner(o, run, func(o *serverAddOptions, args []string) { o.Name, o.URL = args[0], args[1] }),
 	}
+	keychain := false
+	c.PreRun = func(c *cobra.Command, _ []string) {
+		if c.Flags().Changed("keychain") {
+			o.Keychain = &keychain
+		}
+	}
 	f := c.Flags()
 	f.BoolVar(&o.KeyStdin, "key-stdin", false, "read the key from standard input, which must not be a terminal")
 	f.StringVar(&o.KeyEnv, "key-env", "", "take the key from this environment variable of the proxy")
 	f.BoolVar(&o.NoKey, "no-key", false, "the server wants no key")
 	f.BoolVar(&o.KeyClient, "key-client", false, "pass the agent's own credential on to the server")
+	f.BoolVar(&keychain, "keychain", false, "keep the key in the system's keychain; =false: in keys.json again")
 	f.BoolVar(&o.Yes, "yes", false, "answer yes: change a server in use, write the rename lines that are missing")
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	return c
@@ -69,7 +77,7 @@ func (o *serverAddOptions) run(ctx context.Context) error {
 		return err
 	}
 	spec := control.ServerSpec{Name: o.Name, URL: o.URL}
-	if spec.Key, spec.Secret, err = o.key(ctx); err != nil {
+	if spec.Key, spec.Secret, err = o.key(ctx, findServer(&view.Status, o.Name)); err != nil {
 		return err
 	}
 	client, dir, err := o.dial()
@@ -109,6 +117,8 @@ func (o *serverAddOptions) check() error {
 	case given > 1:
 		return hint(usagef("more than one place for the key is given"),
 			"use one of --key-stdin, --key-env NAME, --no-key and --key-client")
+	case o.Keychain != nil && (o.KeyEnv != "" || o.NoKey || o.KeyClient):
+		return hint(usagef("--keychain is for a key that is typed"), "leave it out, or let the key be asked for")
 	case o.KeyStdin && o.InTerminal:
 		return hint(usagef("--key-stdin would show the key, since standard input is a terminal"),
 			"leave it out: the prompt does not echo")
@@ -129,7 +139,8 @@ func (o *serverAddOptions) confirmChange(ctx context.Context, view *overview) er
 	if len(old.Members) > 0 {
 		before = "a pool"
 	}
-	return o.confirm(ctx, o.Yes, []string{fmt.Sprintf("%s is %s; %s", o.Name, before, concerns(view, old))},
+	nobody := view.running() && old.Running == 0
+	return o.confirm(ctx, o.Yes || nobody, []string{fmt.Sprintf("%s is %s; %s", o.Name, before, concerns(view, old))},
 		fmt.Sprintf("Send them to %s from their next turn on?", o.URL))
 }
 
@@ -148,8 +159,9 @@ func isAre(n int) string {
 	return "are"
 }
 
-// key gives where the key comes from, and the key if it is to be stored.
-func (o *serverAddOptions) key(ctx context.Context) (source, secret string, err error) {
+// key gives where the key comes from, and the key if it is to be stored. old
+// is the server of that name, nil if there is none.
+func (o *serverAddOptions) key(ctx context.Context, old *control.Server) (source, secret string, err error) {
 	switch {
 	case o.NoKey:
 		return string(config.KeyNone), "", nil
@@ -170,7 +182,20 @@ func (o *serverAddOptions) key(ctx context.Context) (source, secret string, err 
 		}
 	}
 	secret, err = cleanKey(secret)
-	return string(config.KeyStored), secret, err
+	return string(o.keptIn(old)), secret, err
+}
+
+// keptIn is where a typed key is kept: as the flag says, else where the key
+// before it is.
+func (o *serverAddOptions) keptIn(old *control.Server) config.KeyKind {
+	keychain := old != nil && old.Key == string(config.KeyKeychain)
+	if o.Keychain != nil {
+		keychain = *o.Keychain
+	}
+	if keychain {
+		return config.KeyKeychain
+	}
+	return config.KeyStored
 }
 
 // addOffline writes config.yaml and keys.json when no proxy runs. The key is
@@ -270,12 +295,20 @@ func preflightWarnings(p control.Preflight) []string {
 		lines = append(lines, p.Server+" refuses the key")
 	}
 	if len(p.Missing) > 0 {
-		lines = append(lines, fmt.Sprintf("%s does not serve %s, which is asked for", p.Server, strings.Join(p.Missing, ", ")))
+		lines = append(lines, notServed(p))
 	}
 	if len(p.Rename) > 0 {
 		lines = append(lines, fmt.Sprintf("this line under %s in config.yaml would help: rename: %s", p.Server, renameText(p.Rename)))
 	}
 	return lines
+}
+
+func notServed(p control.Preflight) string {
+	which := "which is asked for"
+	if len(p.Missing) > 1 {
+		which = "which are asked for"
+	}
+	return fmt.Sprintf("%s does not serve %s, %s", p.Server, strings.Join(p.Missing, ", "), which)
 }
 
 // renameText is a rename list as config.yaml writes it on one line.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"agentop/cmd/agentop/command/plain"
 	"agentop/cmd/agentop/home"
@@ -54,7 +53,7 @@ func (t addTo) ask(ctx context.Context) *control.Preflight {
 // server is added.
 func (o *serverAddOptions) rename(ctx context.Context, to addTo, spec control.ServerSpec, found *control.Preflight) error {
 	if len(found.Rename) == 0 {
-		if o.JSON {
+		if o.JSON || len(found.Models) == 0 { // nothing is known of its names
 			return nil
 		}
 		return o.sayNames(found.Names, nil)
@@ -62,7 +61,7 @@ func (o *serverAddOptions) rename(ctx context.Context, to addTo, spec control.Se
 	if !o.Yes && !o.InTerminal {
 		return nil // tell has shown the line
 	}
-	stake := []string{fmt.Sprintf("%s does not serve %s, which is asked for", found.Server, strings.Join(found.Missing, ", ")),
+	stake := []string{notServed(*found),
 		"rename: " + renameText(found.Rename)}
 	for _, n := range found.Names {
 		stake = append(stake, nameLine(n, found.Rename))

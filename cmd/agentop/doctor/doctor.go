@@ -99,7 +99,9 @@ func (d *Doctor) Run(ctx context.Context) []Finding {
 	d.checkSocket()
 	d.checkLocks()
 	d.checkService(ctx)
-	d.checkServers(ctx)
+	if d.ConfigErr == nil {
+		d.checkServers(ctx)
+	}
 	d.checkAgents(ctx)
 	d.checkEnvironment()
 	return d.found

@@ -121,7 +121,7 @@ func TestFindings(t *testing.T) {
 					Names:  []control.Name{{Agent: "claude-code", Asked: "claude-x"}, {Agent: "claude-code", Asked: "claude-haiku"}, {Agent: "codex", Asked: "gpt-x"}},
 					Rename: []control.Rename{{Glob: "claude-*haiku*", Name: "glm-air"}, {Glob: "claude-*", Name: "glm-5"}, {Glob: "gpt-*", Name: "glm-5"}}}
 			}
-		}, "server glm", Note, "it does not serve claude-x, claude-haiku, which is asked for",
+		}, "server glm", Note, "these names are asked for and not served: claude-x, claude-haiku",
 			`write under glm in config.yaml: rename: {"claude-*haiku*": glm-air, "claude-*": glm-5}`},
 		{"another program on the port", func(t *testing.T, d *Doctor) {
 			other := httptest.NewServer(http.NotFoundHandler())

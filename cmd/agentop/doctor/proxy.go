@@ -84,7 +84,14 @@ func (d *Doctor) startCommand() string {
 // checkPort asks who answers at the address that agents are pointed at, in
 // both ways that `localhost` may be meant.
 func (d *Doctor) checkPort(ctx context.Context) {
-	host, port, err := net.SplitHostPort(d.Config.Listen)
+	listen := d.Config.Listen
+	if d.ConfigErr != nil { // then only a running proxy can tell
+		if len(d.status.Listen) == 0 {
+			return
+		}
+		listen = d.status.Listen[0]
+	}
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return
 	}

@@ -99,7 +99,7 @@ func (d *Doctor) models(check, test string, s *config.Server, p *control.Preflig
 		}
 		fix = fmt.Sprintf("write under %s in config.yaml: rename: {%s}", s.Name, strings.Join(parts, ", "))
 	}
-	text := "it does not serve " + strings.Join(missing, ", ") + ", which is asked for"
+	text := "these names are asked for and not served: " + strings.Join(missing, ", ")
 	return []Finding{{Check: check, Level: Note, Text: text, Fix: fix}}
 }
 
