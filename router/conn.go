@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"slices"
 	"strings"
 	"sync"
@@ -92,9 +93,14 @@ func (c *conn) again(idle time.Duration, picky bool) {
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, ok := r.(*io.LimitedReader); ok {
 		if body, ok := limited.R.(*once); ok {
-			n, err := body.writeTo(c, limited.N)
-			limited.N -= n
-			return n, err
+			n := 0
+			err := body.write(func(p []byte) (int, error) {
+				written, err := c.Write(p[:min(int64(len(p)), limited.N)])
+				n = written
+				return written, err
+			})
+			limited.N -= int64(n)
+			return int64(n), err
 		}
 	}
 	return io.Copy(onlyWriter{c}, r)
@@ -128,10 +134,59 @@ const (
 type pool struct {
 	*http.Transport
 	manners atomic.Int32
+	plain   *plain // carries what needs no more than HTTP/1.1; nil over TLS and by HTTP proxies
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
+	return p.carry(req, nil)
+}
+
+// carry implements carrier.
+func (p *pool) carry(req *http.Request, told interim) (*http.Response, error) {
+	if p.plain != nil && p.plain.suits(req) {
+		return p.plain.carry(req, told)
+	}
+	return traced(p.carryTraced, req, told)
+}
+
+// CloseIdleConnections closes the connections that carry nothing.
+func (p *pool) CloseIdleConnections() {
+	p.Transport.CloseIdleConnections()
+	if p.plain != nil {
+		p.plain.closeIdle()
+	}
+}
+
+// traced carries a request by what knows of interim answers from a trace
+// alone.
+func traced(carry func(*http.Request) (*http.Response, error), req *http.Request, told interim) (*http.Response, error) {
+	if told == nil {
+		return carry(req)
+	}
+	// net/http may call it beside, and after the answer has come.
+	var mu sync.Mutex
+	over := false
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(status int, header textproto.MIMEHeader) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if over {
+				return nil
+			}
+			return told(status, http.Header(header))
+		},
+	})
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}()
+	return carry(req.WithContext(ctx))
+}
+
+// carryTraced carries a request by net/http.
+func (p *pool) carryTraced(req *http.Request) (*http.Response, error) {
 	if p.manners.Load() == closesConnections {
 		req = req.WithContext(req.Context()) // a copy: the caller's is not ours to change
 		req.Close = true

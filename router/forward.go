@@ -1,13 +1,10 @@
 package router
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"strings"
 
@@ -20,7 +17,7 @@ import (
 // target is where a request is sent and with what.
 type target struct {
 	url   *url.URL
-	pool  http.RoundTripper
+	pool  carrier
 	key   credential.Secret
 	mode  config.KeyKind // how the server is paid; KeyClient towards own upstreams
 	place string         // server, pool/member or own: for load, health and the log
@@ -35,34 +32,28 @@ func (t *turn) forward() *failure {
 	t.leave = t.r.load.add(to.place)
 	defer func() { t.leave() }()
 	t.began()
-	proxy := &httputil.ReverseProxy{
-		Rewrite:        func(pr *httputil.ProxyRequest) { t.rewrite(pr, to) },
-		Transport:      t.carrier(to),
-		FlushInterval:  -1, // each read of the answer is passed on at once
-		BufferPool:     t.r.buffers,
-		ErrorLog:       log.New(logWriter{t.r.Logger}, "", 0),
-		ModifyResponse: func(res *http.Response) error { t.observe(res, to); return nil },
-		ErrorHandler:   func(_ http.ResponseWriter, _ *http.Request, err error) { t.unreached(err, to) },
+	res, err := t.send(to)
+	if err != nil {
+		t.unreached(err, to)
+		return nil
 	}
-	proxy.ServeHTTP(headFirst{t.w}, t.in)
+	t.pass(res, to)
 	return nil
 }
 
-// headFirst sends an answer's head when it is there and not with the body's
-// first bytes: a body that breaks before them is then a cut answer for the
-// client too, and not a connection that never gave one.
-type headFirst struct{ http.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (w headFirst) WriteHeader(status int) {
-	w.ResponseWriter.WriteHeader(status)
-	if status >= 200 {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // the client may be gone: the body's copy tells
+// send makes the request to the server and returns the answer's head. The
+// caller must close its body.
+func (t *turn) send(to *target) (*http.Response, error) {
+	out := t.in.WithContext(t.in.Context()) // a copy: the client's is not ours to change
+	out.URL, out.Host, out.RequestURI, out.Close = to.url, "", "", false
+	out.Header = t.onward(to)
+	body := t.outgoing(to)
+	if !sameBytes(body, t.body) && t.coded {
+		delete(out.Header, "Content-Encoding")
 	}
+	setBody(out, t.upload.reader(body))
+	return t.carrier(to).carry(out, t.interim)
 }
-
-// Unwrap is for http.ResponseController.
-func (w headFirst) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // target finds the base URL, the connection pool and the key.
 func (t *turn) target() (*target, *failure) {
@@ -91,9 +82,12 @@ func (t *turn) target() (*target, *failure) {
 }
 
 // transport is what carries requests to base.
-func (t *turn) transport(base *url.URL) (http.RoundTripper, error) {
+func (t *turn) transport(base *url.URL) (carrier, error) {
 	if t.r.Transport != nil {
-		return t.r.Transport, nil
+		if own, ok := t.r.Transport.(carrier); ok {
+			return own, nil
+		}
+		return tripper{t.r.Transport}, nil
 	}
 	return t.r.transports.get(t.server, base)
 }
@@ -136,34 +130,28 @@ func (t *turn) serverWords() string {
 	return fmt.Sprintf("server %q", placeName(t.server.Name, t.member))
 }
 
-// rewrite makes the outgoing request. ReverseProxy has taken the hop-by-hop
-// headers off; forwarding headers are the client's own, none is invented.
-func (t *turn) rewrite(pr *httputil.ProxyRequest, to *target) {
-	out := pr.Out
-	out.URL = to.url
-	out.Host = ""
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if v, ok := pr.In.Header[name]; ok && !perHop(pr.In.Header, name) {
-			out.Header[name] = v
-		}
+// onward is the header to send: the client's, but for what is meant for its
+// connection to us alone, and with the server's credential. Forwarding headers
+// are the client's own, none is invented; what Expect asks for was done when
+// the body was read.
+func (t *turn) onward(to *target) http.Header {
+	header := withoutHop(t.in.Header)
+	for _, name := range []string{"Http2-Settings", "Expect"} {
+		delete(header, name)
 	}
-	// ReverseProxy puts these back for upgrades and trailers, which are not
-	// carried; what Expect asks for was done when the body was read.
-	for _, name := range []string{"Te", "Connection", "Upgrade", "Http2-Settings", "Expect"} {
-		delete(out.Header, name)
+	if _, ok := header["User-Agent"]; !ok {
+		header["User-Agent"] = noUserAgent // net/http would tell its own
 	}
 	if t.server != nil {
-		credential.Apply(pr.In.Header, out.Header, to.mode, to.key, t.rec.Format)
+		credential.Apply(t.in.Header, header, to.mode, to.key, t.rec.Format)
 		if name := t.server.SessionHeader; name != "" && t.conv.Session != "" {
-			out.Header.Set(name, placement.Plain(t.conv.Session))
+			header.Set(name, placement.Plain(t.conv.Session))
 		}
 	}
-	body := t.outgoing(to)
-	if !sameBytes(body, t.body) && t.coded {
-		out.Header.Del("Content-Encoding")
-	}
-	setBody(out, t.upload.reader(body))
+	return header
 }
+
+var noUserAgent = []string{""}
 
 // setBody gives out a body that net/http will not send a second time by itself.
 func setBody(out *http.Request, body *once) {
@@ -190,18 +178,6 @@ func setBody(out *http.Request, body *once) {
 	}
 }
 
-// perHop reports whether a Connection header names name.
-func perHop(h http.Header, name string) bool {
-	for _, v := range h["Connection"] {
-		for listed := range strings.SplitSeq(v, ",") {
-			if strings.EqualFold(strings.TrimSpace(listed), name) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // outgoing is the body to send: the client's bytes, or with the permitted
 // edits made in its decoded form.
 func (t *turn) outgoing(to *target) []byte {
@@ -222,21 +198,10 @@ func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// logWriter takes what the reverse proxy logs: broken copies, which the
-// record tells better.
-type logWriter struct {
-	l interface{ Debug(string, ...any) }
-}
-
-func (w logWriter) Write(p []byte) (int, error) {
-	w.l.Debug("reverse proxy", "message", string(bytes.TrimSpace(p)))
-	return len(p), nil
-}
-
 // carrier carries the request to its server. For a pool, a member that
 // refuses the connection has seen nothing: then, and only then, the same
 // request may go to another one.
-func (t *turn) carrier(to *target) http.RoundTripper {
+func (t *turn) carrier(to *target) carrier {
 	if t.server == nil || len(t.server.Pool) == 0 {
 		return to.pool
 	}
@@ -248,14 +213,14 @@ type poolCarrier struct {
 	to *target
 }
 
-func (c poolCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c poolCarrier) carry(req *http.Request, told interim) (*http.Response, error) {
 	body, _ := req.Body.(*once)
 	var rest []byte
 	if body != nil {
 		rest = body.rest
 	}
 	for tried := 0; ; tried++ {
-		res, err := c.to.pool.RoundTrip(req)
+		res, err := c.to.pool.carry(req, told)
 		if err == nil || !refused(err) || tried+1 >= len(c.t.server.Pool) || req.Context().Err() != nil {
 			return res, err
 		}

@@ -106,7 +106,6 @@ type Router struct {
 	seen       *seen
 	refusals   *refusals
 	retries    *retries
-	buffers    *buffers
 	strangers  strangers
 
 	configMu   sync.Mutex
@@ -118,7 +117,7 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), retries: newRetries(), buffers: newBuffers(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), retries: newRetries(),
 	}
 	r.roster = newRoster(func(s control.Session) {
 		s = withRunning(s, p.Now())

@@ -183,16 +183,3 @@ func (s *scratch) release() {
 	s.keys, s.marks = s.keys[:0], s.marks[:0]
 	scratches.Put(s)
 }
-
-// buffers are the copy buffers of streaming answers.
-type buffers struct{ pool sync.Pool }
-
-func newBuffers() *buffers {
-	return &buffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
-}
-
-// Get implements httputil.BufferPool.
-func (b *buffers) Get() []byte { return *(b.pool.Get().(*[]byte)) }
-
-// Put implements httputil.BufferPool.
-func (b *buffers) Put(buf []byte) { b.pool.Put(&buf) }

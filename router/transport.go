@@ -153,7 +153,16 @@ func newTransport(key transportKey, secure bool) (*pool, error) {
 			return nil
 		},
 	}
+	if base, err := url.Parse(key.base); !secure && err == nil && direct(base) {
+		p.plain = newPlain(p, key.firstByte)
+	}
 	return p, nil
+}
+
+// direct reports whether requests to u go there without an HTTP proxy.
+func direct(u *url.URL) bool {
+	by, err := environmentProxy(&http.Request{URL: u})
+	return err == nil && by == nil
 }
 
 // errProxySetting says that HTTPS_PROXY or HTTP_PROXY is no URL. Its value is

@@ -27,7 +27,9 @@ func (u *upload) reader(p []byte) *once {
 
 // sent reports whether the latest reader has read it all.
 func (u *upload) sent() bool {
-	u.mu.Lock()
+	if !u.mu.TryLock() {
+		return false // it is just being written
+	}
 	defer u.mu.Unlock()
 	return u.latest != nil && len(u.latest.rest) == 0
 }
@@ -76,17 +78,17 @@ func (o *once) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (o *once) Close() error { return nil }
 
-// writeTo writes at most n bytes to w as they stand in memory, in one call.
-func (o *once) writeTo(w io.Writer, n int64) (int64, error) {
+// write gives what is left of the body to w as it stands in memory, in one
+// call; w says how much of it was taken.
+func (o *once) write(w func(p []byte) (int, error)) error {
 	o.from.mu.Lock()
 	defer o.from.mu.Unlock()
 	if o.from.gone && len(o.rest) > 0 {
-		return 0, errGone
+		return errGone
 	}
-	p := o.rest[:min(n, int64(len(o.rest)))]
-	written, err := w.Write(p)
-	o.rest = o.rest[written:]
-	return int64(written), err
+	n, err := w(o.rest)
+	o.rest = o.rest[n:]
+	return err
 }
 
 // Memory for bodies is kept by powers of two. Smaller and larger bodies are

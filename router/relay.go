@@ -1,0 +1,149 @@
+package router
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// This file passes an answer on as it comes.
+
+// errSwitched is an answer that nobody asked for.
+var errSwitched = errors.New("server switched protocols unasked")
+
+// pass gives the answer to the client, each read of its body at once. It
+// panics with http.ErrAbortHandler when the body breaks: that cuts the
+// client's connection, which is how a client can tell.
+func (t *turn) pass(res *http.Response, to *target) {
+	ready, _ := res.Body.(interface{ waiting() bool })
+	t.observe(res, to)
+	defer res.Body.Close() // a second time where the answer was read to its end
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		t.unreached(errSwitched, to)
+		return
+	}
+	header := t.w.Header()
+	maps.Copy(header, withoutHop(res.Header))
+	announced := len(res.Trailer)
+	for name := range res.Trailer {
+		header.Add("Trailer", name)
+	}
+	t.w.WriteHeader(res.StatusCode)
+	out := http.NewResponseController(t.w)
+	if ready == nil || !ready.waiting() {
+		// The head is sent when it is there and not with the body's first
+		// bytes: a body that breaks before them is then a cut answer for the
+		// client too, and not a connection that never gave one.
+		_ = out.Flush() // the client may be gone: the body's copy tells
+	}
+	if !t.passBody(res.Body, out) {
+		_ = out.Flush() // at least the head
+		panic(http.ErrAbortHandler)
+	}
+	_ = res.Body.Close() // so that trailers are there
+	if len(res.Trailer) == 0 {
+		return
+	}
+	_ = out.Flush() // trailers need chunks
+	for name, values := range res.Trailer {
+		if len(res.Trailer) != announced {
+			name = http.TrailerPrefix + name
+		}
+		header[name] = append(header[name], values...)
+	}
+}
+
+// Sizes of the memory that an answer passes through. Most streams come in
+// events of less than a kilobyte, with long waits between them.
+const (
+	smallPiece = 4 << 10
+	largePiece = 32 << 10
+)
+
+var (
+	smallPieces = sync.Pool{New: func() any { return new([smallPiece]byte) }}
+	largePieces = sync.Pool{New: func() any { return new([largePiece]byte) }}
+)
+
+// passBody reports whether the body came to its end, all of it passed on.
+func (t *turn) passBody(body io.Reader, out *http.ResponseController) bool {
+	first := smallPieces.Get().(*[smallPiece]byte)
+	whole, full := copyAtOnce(t.w, out, body, first[:], true)
+	smallPieces.Put(first)
+	if !full {
+		return whole
+	}
+	more := largePieces.Get().(*[largePiece]byte)
+	whole, _ = copyAtOnce(t.w, out, body, more[:], false)
+	largePieces.Put(more)
+	return whole
+}
+
+// copyAtOnce copies body by p until it ends; with leave set, only until p was
+// filled, which it reports.
+func copyAtOnce(w io.Writer, out *http.ResponseController, body io.Reader, p []byte, leave bool) (whole, full bool) {
+	for {
+		n, err := body.Read(p)
+		if n > 0 {
+			if _, err := w.Write(p[:n]); err != nil {
+				return false, false
+			}
+			if out.Flush() != nil {
+				return false, false
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return true, false
+		case err != nil:
+			return false, false
+		case leave && n == len(p):
+			return false, true
+		}
+	}
+}
+
+// interim passes a 1xx answer on, as it came before the answer itself.
+func (t *turn) interim(status int, from http.Header) error {
+	header := t.w.Header()
+	maps.Copy(header, from)
+	t.w.WriteHeader(status)
+	for name := range from {
+		delete(header, name)
+	}
+	return nil
+}
+
+// perHop are the headers that are meant for one connection.
+var perHop = []string{
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// withoutHop is a copy of a header without what is meant for one connection. It
+// shares the values, which nobody changes.
+func withoutHop(from http.Header) http.Header {
+	header := make(http.Header, len(from)+2)
+	maps.Copy(header, from)
+	for _, line := range from["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				header.Del(name)
+			}
+		}
+	}
+	for _, name := range perHop {
+		delete(header, name)
+	}
+	return header
+}
+
+// tripper is a carrier made of what net/http knows as one.
+type tripper struct{ http.RoundTripper }
+
+func (c tripper) carry(req *http.Request, told interim) (*http.Response, error) {
+	return traced(c.RoundTrip, req, told)
+}
