@@ -2,24 +2,14 @@ package worker
 
 import (
 	"context"
-	"io"
 	"sync/atomic"
 	"time"
 
-	"gopkg.in/natefinch/lumberjack.v2"
-
-	"agentop/cmd/agentop/home"
 	"agentop/filestore"
 	"agentop/router"
 	"agentop/router/config"
 	"agentop/router/credential"
 )
-
-// openProxyLog is the proxy's own log, rotated so that it never fills a disk.
-func openProxyLog(h home.Home) io.WriteCloser {
-	size := max(1, logLimit(h.String())/proxyLogPart>>20) // MB; files are 0600
-	return &lumberjack.Logger{Filename: h.ProxyLog(), MaxSize: int(size), MaxBackups: 3}
-}
 
 // pins is the store as the router wants it. While another worker lives, which
 // may move a conversation that this one has pinned, each look-up looks whether
