@@ -34,6 +34,9 @@ func (w *Worker) status() control.Status {
 	if err := w.config.Err(); err != nil {
 		s.ConfigError = err.Error()
 	}
+	if line := movedListen(c.Listen, w.listen); line != "" {
+		s.Warnings = append(s.Warnings, line)
+	}
 	running := w.router.Running("")
 	for _, n := range running {
 		s.Running += n

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -135,10 +137,29 @@ func (w *Worker) gauges() metrics.Gauges {
 func (w *Worker) warnings(c *config.Config) []string {
 	list := append(c.Warnings(), w.keys.Warnings()...)
 	list = append(list, w.wide...)
+	for _, name := range w.store.State().SetAside {
+		list = append(list, fmt.Sprintf("pins.json was damaged and is set aside as %s; pins that were not whole in it are taken from the request log", name))
+	}
 	if c.Token == "" && !router.TellsOwners() {
 		list = append(list, "this system does not tell which account connects: set `token` in config.yaml and run `agentop agent enable` again, so that other accounts cannot use your servers")
 	}
 	return list
+}
+
+// movedListen says that config.yaml asks for another address than those that
+// are bound; "" if it does not.
+func movedListen(listen string, bound []string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" || len(bound) == 0 {
+		return ""
+	}
+	for _, address := range bound {
+		h, p, err := net.SplitHostPort(address)
+		if err == nil && p == port && (h == host || host == "localhost") {
+			return ""
+		}
+	}
+	return fmt.Sprintf("config.yaml has `listen: %s`, but the proxy is on %s: run `agentop service restart`, then `agentop agent enable` for each agent", listen, bound[0])
 }
 
 // warn writes the warnings of a configuration to the log, at each start and
