@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/memory"
 	"agentop/cmd/agentop/service"
 	"agentop/cmd/agentop/supervise"
 	"agentop/cmd/agentop/worker"
@@ -60,6 +61,7 @@ func ownsSignals(args []string) bool { return len(args) > 0 && args[0] == "proxy
 // runProxy supervises, or is the worker of who does.
 func runProxy(ctx context.Context, o ProxyOptions) error {
 	noCore()
+	memory.Settle()
 	if o.Worker {
 		return runWorker(ctx, o)
 	}

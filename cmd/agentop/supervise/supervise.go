@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/memory"
 )
 
 // Options is what a supervisor needs to know.
@@ -231,7 +232,7 @@ func (s *supervisor) look(now time.Time) {
 	}
 	if s.current != nil && !s.trimmed {
 		s.trimmed = true
-		trim()
+		memory.GiveBack()
 	}
 	mended := identify(s.Home.Config()) != s.config
 	if mended {

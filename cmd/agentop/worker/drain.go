@@ -26,9 +26,11 @@ type connections struct {
 	none chan struct{} // closed when n is 0; nil while nobody waits
 }
 
-// handler answers with `Connection: close` once the worker drains.
-func (c *connections) handler(h http.Handler) http.Handler {
+// handler answers with `Connection: close` once the worker drains. It calls
+// ended after each request.
+func (c *connections) handler(h http.Handler, ended func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer ended()
 		if c.closing.Load() {
 			w.Header().Set("Connection", "close")
 		}

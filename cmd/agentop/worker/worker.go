@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/memory"
 	"agentop/filestore"
 	"agentop/router"
 	"agentop/router/config"
@@ -58,6 +59,7 @@ type Worker struct {
 	answers answers // what servers said of themselves
 	others  others  // that share the home for a while
 	conns   connections
+	rest    memory.Rest
 	started time.Time
 	listen  []string
 
@@ -146,6 +148,7 @@ func (w *Worker) load(ctx context.Context) {
 	}
 	w.router.Restore(storedPins(w.store), w.rows())
 	w.publishStatus()
+	memory.GiveBack() // reading back leaves more behind than it keeps
 }
 
 // serve serves until ctx is done or another worker has taken over, and then
@@ -169,7 +172,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	defer api.Close()
 	defer w.hub.Close()
 
-	proxy := router.NewServer(w.conns.handler(w.router), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
+	proxy := router.NewServer(w.conns.handler(w.router, w.rest.Happened), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
 	proxy.ConnState = w.conns.state
 	failed := make(chan error, len(listeners))
 	room := router.NewRoom(w.log)
@@ -229,6 +232,7 @@ func (w *Worker) awaitLoad() {
 const loadWait = 5 * time.Second
 
 func (w *Worker) close() error {
+	w.rest.Stop()
 	w.others.stop()
 	return errors.Join(w.reqlog.Close(), w.store.Close())
 }

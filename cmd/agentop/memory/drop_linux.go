@@ -1,20 +1,17 @@
-package supervise
+package memory
 
 import (
 	"bufio"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// trim gives back what the start needed and waiting does not: free memory, and
-// the program's code and constants, which the system reads in again as they
-// are used.
-func trim() {
-	debug.FreeOSMemory()
+// dropProgram lets go of the program's own code and constants, which the
+// system reads in again as they are used.
+func dropProgram() {
 	self, err := os.Executable()
 	if err != nil {
 		return

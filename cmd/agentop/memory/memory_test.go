@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
+	held := func() uint64 {
+		s := []metrics.Sample{{Name: "/memory/classes/heap/free:bytes"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
+	}
+	burst := make([]byte, 64<<20)
+	for i := 0; i < len(burst); i += 4096 {
+		burst[i] = 1
+	}
+	runtime.KeepAlive(burst)
+	burst = nil
+	GiveBack()
+	if n := held(); n > 16<<20 {
+		t.Errorf("%d MB of free memory are held after 64 MB were let go of", n>>20)
+	}
+}
+
+func TestRestIsAfterTheLastThatHappened(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		var r Rest
+		r.Happened()
+		time.Sleep(quiet - time.Second)
+		r.Happened()
+		before := collections()
+		time.Sleep(quiet - time.Second)
+		synctest.Wait()
+		if collections() != before {
+			t.Error("memory was given back while things happened")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if collections() == before {
+			t.Error("memory was not given back after it was quiet")
+		}
+		r.Stop()
+	})
+}
+
+// collections counts those that were asked for.
+func collections() uint64 {
+	s := []metrics.Sample{{Name: "/gc/cycles/forced:gc-cycles"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+func TestTheEnvironmentSaysHowTheCollectorWorks(t *testing.T) {
+	set := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	defer debug.SetGCPercent(set())
+	t.Setenv("GOGC", "")
+	Settle()
+	if got := set(); got != percent {
+		t.Errorf("GC percent %d, want %d", got, percent)
+	}
+	t.Setenv("GOGC", "77")
+	debug.SetGCPercent(77)
+	Settle()
+	if got := set(); got != 77 {
+		t.Errorf("GC percent %d with GOGC=77", got)
+	}
+}

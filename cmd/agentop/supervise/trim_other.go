@@ -1,8 +1,0 @@
-//go:build !linux
-
-package supervise
-
-import "runtime/debug"
-
-// trim gives back what the start needed and waiting does not.
-func trim() { debug.FreeOSMemory() }
