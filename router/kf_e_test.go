@@ -558,7 +558,7 @@ func TestKF_E13_ThreeKindsOfMissingKeysAreToldApart(t *testing.T) {
 		{"agentop has none", func(b *bench) {
 			b.only(b.servers["a"].URL(), "key: stored")
 			b.router.Credentials = keyed{err: &credential.Error{Server: "a", Reason: "no key is stored for it", Do: "run `agentop server add a`"}}
-		}, 400, []string{`server \"a\"`, "no key is stored for it", "agentop server add a"}, "class=key"},
+		}, 400, []string{`server \"a\"`, "no key is stored for it", "agentop server add a", "the conversation is kept there", "agentop sessions move s1 SERVER"}, "class=key"},
 		{"the server refuses ours", func(b *bench) {
 			b.only(b.servers["a"].URL(), "key: stored")
 			b.router.Credentials = keyed{key: credential.NewSecret("sk-fake-of-server")}

@@ -259,8 +259,11 @@ func (t *turn) route() route {
 		agent: t.rec.Agent, session: placement.Plain(t.session()), turn: t.rec.Unknown,
 		pin: string(placement.PinNone), server: "-",
 	}
+	if t.decision.Turn != agents.NotInference { // it has been placed
+		r.turn = t.decision.Turn
+	}
 	if t.decision.Server != "" {
-		r.turn, r.pin, r.server = t.decision.Turn, string(t.decision.Pin), placeName(t.decision.Server, t.member)
+		r.pin, r.server = string(t.decision.Pin), placeName(t.decision.Server, t.member)
 	}
 	return r
 }

@@ -50,7 +50,11 @@ func (t *turn) keyless(err error) *failure {
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
-	return refuse("key", text, e.Do)
+	do := e.Do
+	if t.pin != nil && isMain(t.decision.Turn) {
+		do = "the conversation is kept there; " + do + fmt.Sprintf(", or move it: `agentop sessions move %s SERVER`", placement.Plain(t.conv.Session))
+	}
+	return refuse("key", text, do)
 }
 
 func stateOf(f *failure) string {
