@@ -207,10 +207,10 @@ func TestPredecessor_04_SetAsideTwice(t *testing.T) {
 	}
 }
 
-// TestPredecessor_07_NewerFormat finds a file of a later program: not a byte
+// TestPredecessor_07_KF_D10_NewerFormat finds a file of a later program: not a byte
 // of it may change, memory serves, State says so, and when the file is
 // replaced by one that can be read, the store is durable again.
-func TestPredecessor_07_NewerFormat(t *testing.T) {
+func TestPredecessor_07_KF_D10_NewerFormat(t *testing.T) {
 	b, _ := goodFile(t)
 	for name, newer := range map[string][]byte{
 		"only the version":  bytes.Replace(b, []byte(`"version":1`), []byte(`"version":2`), 1),

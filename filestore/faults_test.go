@@ -36,9 +36,9 @@ func mountTmpfs(t *testing.T, size string) string {
 	return dir
 }
 
-// TestFullDisk fills a small disk: the old file stays, memory serves, State
+// TestKF_D2_FullDisk fills a small disk: the old file stays, memory serves, State
 // says so, and when there is room again the store saves by itself.
-func TestFullDisk(t *testing.T) {
+func TestKF_D2_FullDisk(t *testing.T) {
 	dir := mountTmpfs(t, "512k")
 	path := filepath.Join(dir, "pins.json")
 	s := open(t, path, filestore.WithSaveDelay(10*time.Millisecond))

@@ -111,8 +111,8 @@ func startWriter(t *testing.T, h *history, mu *sync.Mutex, args ...string) (cmd 
 	}
 }
 
-// TestKilled kills a writing child at random, again and again on one file.
-func TestKilled(t *testing.T) {
+// TestKF_D1_KilledWhileSaving kills a writing child at random, again and again on one file.
+func TestKF_D1_KilledWhileSaving(t *testing.T) {
 	rounds := 25
 	if full() {
 		rounds = 300
@@ -155,10 +155,10 @@ func judgeFile(t *testing.T, path string, h *history) {
 	mustClose(t, s)
 }
 
-// TestFourProcesses has four processes write 10,000 keys of one file, each
+// TestKF_D6_FourProcesses has four processes write 10,000 keys of one file, each
 // killed and started again at random, while a reader parses the file all the
 // time. At the end every acknowledged write is there.
-func TestFourProcesses(t *testing.T) {
+func TestKF_D6_FourProcesses(t *testing.T) {
 	duration := 4 * time.Second
 	if full() {
 		duration = 20 * time.Second

@@ -132,7 +132,7 @@ func TestPredecessor_03_FolderSynced(t *testing.T) {
 }
 
 // TestPredecessor_05_OwnTemporaryFile wants every save to write a file of its
-// own, of its owner alone. TestFourProcesses has the processes overlap.
+// own, of its owner alone. TestKF_D6_FourProcesses has the processes overlap.
 func TestPredecessor_05_OwnTemporaryFile(t *testing.T) {
 	path := newPath(t)
 	counts := &countFS{FS: filestore.OS()}

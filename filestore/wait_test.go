@@ -85,10 +85,10 @@ func TestNothingWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// TestLockNeverComes has another process hold the lock, or the call never
+// TestKF_D11_LockNeverComes has another process hold the lock, or the call never
 // return: opening works, durable writes fail within the limit, memory serves,
 // and all is saved when the lock is free.
-func TestLockNeverComes(t *testing.T) {
+func TestKF_D11_LockNeverComes(t *testing.T) {
 	for name, hang := range map[string]bool{"held by another": false, "call never returns": true} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)

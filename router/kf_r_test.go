@@ -259,12 +259,49 @@ func oddBodies() map[string]string {
 	}
 }
 
-func TestKF_R4_R5_R6_BodiesPassByteForByte(t *testing.T) {
+// Numbers, order, white space, and what is hardly JSON.
+func TestKF_R4_BodiesPassByteForByte(t *testing.T) { passByteForByte(t, oddBodies()) }
+
+// Cache markers wherever they may be, and fields and blocks that nobody knows.
+func TestKF_R5_NoFieldIsTakenOut(t *testing.T) {
+	bodies := map[string]string{
+		"cache_control": `{"model":"m","cache_control":{"type":"ephemeral"},"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}],"tools":[{"name":"a","input_schema":{"type":"object","properties":{"cache_control":{"type":"string"}}},"cache_control":{"type":"ephemeral"}}],` +
+			`"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"cache_control":{"type":"ephemeral"}}]}]}`,
+		"reasoning":   `{"model":"m","include":["reasoning.encrypted_content"],"store":false,"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA="},{"type":"message","role":"user","content":"x"}],"prompt_cache_key":"k","safety_identifier":"s"}`,
+		"empty parts": `{"model":"m","system":"","tools":[],"stop_sequences":null,"metadata":{},"messages":[{"role":"user","content":[]},{"role":"assistant","content":""},{"role":"user","content":null}]}`,
+	}
+	for _, name := range []string{"future fields", "model is an object", "wrong types"} {
+		bodies[name] = oddBodies()[name]
+	}
+	passByteForByte(t, bodies)
+}
+
+// What Go's JSON encoder would write in another way within strings.
+func TestKF_R6_NoStringIsWrittenAnew(t *testing.T) {
+	bodies := map[string]string{}
+	for name, text := range map[string]string{
+		"plain": "<a> && </a> \u2028\u2029\x7f", "escaped": `\u003ca\u003e \u0026 \u2028\u2029 \u003C`, "slashes": `\/ / \\/`, "controls": `\b\f\n\r\t\u0008\u001f`,
+		"letters": `é \u00e9 \u00E9 😀 \ud83d\ude00 \uD83D\uDE00`, "replacement": "\ufffd \\ufffd", "brackets": `{\"model\":\"x\"}]`,
+	} {
+		for part, body := range map[string]string{
+			"text": `{"model":"m","messages":[{"role":"user","content":"%s"}],"input":"%s"}`, "key": `{"model":"m","messages":[],"%s":1,"metadata":{"%s":"x"}}`,
+			"tool": `{"model":"m","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"%s"}}],"tool_calls":[{"id":"c","function":{"name":"f","arguments":"%s"}}]}]}`,
+		} {
+			bodies[name+" as "+part] = strings.ReplaceAll(body, "%s", text)
+		}
+	}
+	passByteForByte(t, bodies)
+}
+
+// passByteForByte sends bodies on every kind of path, with and without an edit
+// of the model's name.
+func passByteForByte(t *testing.T, bodies map[string]string) {
+	t.Helper()
 	// The answer is of no interest, and the fake server's own reading neither.
 	b := newBench(t, scripted(fakeserver.Behaviour{Status: 200, Body: []byte("{}")}))
 	n := 0
 	for _, path := range []string{"/claude-code/v1/messages", "/codex/v1/responses", "/opencode/lab/v1/chat/completions", "/claude-code/v1/messages/count_tokens", "/claude-code/v1/files"} {
-		for name, body := range oddBodies() {
+		for name, body := range bodies {
 			for _, rename := range []string{"", `, rename: {"claude-*": "gl\"m"}`} {
 				b.only(b.servers["a"].URL(), "key: none"+rename)
 				n++ // a conversation keeps the names it was opened with
@@ -385,29 +422,65 @@ func TestKF_R8_RequestTargetsArriveByteForByte(t *testing.T) {
 	}
 }
 
-func TestKF_R9_R10_R11_BaseURLsAndPathsJoinOnce(t *testing.T) {
-	for _, c := range []struct{ base, more, path, want string }{
-		{"", "", "/claude-code/v1/messages", "/v1/messages"},
-		{"/", "", "/claude-code/v1/messages", "/v1/messages"},
-		{"//", "", "/claude-code/v1/messages", "/v1/messages"},
-		{"", "", "/claude-code//v1/messages", "/v1/messages"},
-		{"/v1", "", "/claude-code/v1/messages", "/v1/messages"},
-		{"/v1/", "", "/codex/responses", "/v1/responses"},
-		{"", "", "/codex/responses", "/v1/responses"},
-		{"/openai", ", v1: strip", "/codex/v1/responses", "/openai/responses"},
-		{"/openai", ", v1: strip", "/codex/responses", "/openai/responses"},
-	} {
+// joining is a base URL with more of its server's settings, a client's path,
+// and the path that must arrive.
+type joining struct{ base, more, path, want string }
+
+func joins(t *testing.T, cases ...joining) {
+	t.Helper()
+	for _, c := range cases {
 		b := newBench(t, nil)
-		b.only(b.servers["a"].URL()+c.base, "key: none"+c.more)
+		b.configure(fmt.Sprintf("servers:\n  a: {url: %q, key: none%s}\nagents:\n  claude-code: {server: a, upstream: none}\n  codex: {server: a, upstream: none}\n", fmt.Sprintf(c.base, b.servers["a"].URL()), c.more))
 		read(t, b.do("POST", c.path, strings.NewReader("{}"), nil))
 		if got := b.last("a").Path; got != c.want {
 			t.Errorf("base %q%s, path %s: came as %q, want %q", c.base, c.more, c.path, got, c.want)
 		}
 	}
-	_, err := config.Parse("c.yaml", []byte("servers:\n  a: {url: http://a/v1/messages}\n"))
-	if err == nil || !strings.Contains(err.Error(), "write http://a") {
-		t.Errorf("a whole endpoint as a base URL: %v, want the corrected form", err)
+}
+
+func TestKF_R9_OneSlashAtTheSeam(t *testing.T) {
+	joins(t,
+		joining{"%s", "", "/claude-code/v1/messages", "/v1/messages"},
+		joining{"%s/", "", "/claude-code/v1/messages", "/v1/messages"},
+		joining{"%s//", "", "/claude-code/v1/messages", "/v1/messages"},
+		joining{"%s/glm//", "", "/claude-code/v1/messages", "/glm/v1/messages"},
+		joining{"%s", "", "/claude-code//v1/messages", "/v1/messages"},
+	)
+	for _, base := range []string{" %s ", "%s/ ", "\t%s"} { // stray white space is taken off, or refused with the place
+		text := fmt.Sprintf(base, "http://127.0.0.1:1")
+		c, err := config.Parse("c.yaml", fmt.Appendf(nil, "servers:\n  a: {url: %q}\n", text))
+		if err == nil && c.Servers[0].URL != "http://127.0.0.1:1" && c.Servers[0].URL != "http://127.0.0.1:1/" || err != nil && !strings.Contains(err.Error(), "c.yaml:2:") {
+			t.Errorf("base %q: %v, %+v", text, err, c)
+		}
 	}
+}
+
+func TestKF_R10_V1IsNotDoubled(t *testing.T) {
+	joins(t,
+		joining{"%s/v1", "", "/claude-code/v1/messages", "/v1/messages"},
+		joining{"%s/v1/", "", "/claude-code/v1/messages/count_tokens", "/v1/messages/count_tokens"},
+		joining{"%s", "", "/codex/responses", "/v1/responses"},
+		joining{"%s/v1/", "", "/codex/responses", "/v1/responses"},
+		joining{"%s/v1", "", "/codex/v1/responses", "/v1/responses"},
+	)
+	for url, want := range map[string]string{
+		"http://a/v1/messages": "write http://a", "http://a/v1/responses": "write http://a", "http://a/v1/chat/completions": "write http://a",
+		"http://a/glm/v1/messages": "write http://a/glm", "http://a/responses": "write http://a", "http://a/v1/models": "write http://a",
+	} {
+		if _, err := config.Parse("c.yaml", []byte("servers:\n  a: {url: "+url+"}\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a whole endpoint as a base URL, %s: %v, want %q", url, err, want)
+		}
+	}
+}
+
+func TestKF_R11_AServerWithoutV1CanBeReached(t *testing.T) {
+	joins(t,
+		joining{"%s/openai", ", v1: strip", "/codex/v1/responses", "/openai/responses"},
+		joining{"%s/openai", ", v1: strip", "/codex/responses", "/openai/responses"},
+		joining{"%s/openai/", ", v1: strip", "/claude-code/v1/messages", "/openai/messages"},
+		joining{"%s", ", v1: strip", "/codex/v1/models", "/models"},
+		joining{"%s/openai", ", v1: keep", "/codex/responses", "/openai/v1/responses"},
+	)
 }
 
 func TestKF_R9_WrongBaseURLsAreShown(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // The tests of this file are named by the ids of known failures of other
 // proxies: security. KF-X1 and KF-X2 are in guard_test.go and cmd/agentop/e2e,
-// KF-X3, KF-X5 and KF-X8 are e2e.TestPromise5_NoSecretLeaves.
+// KF-X3, KF-X5 and KF-X8 are e2e.TestPromise5_KF_X3_X5_X8_NoSecretLeaves.
 
 func TestKF_X4_RedirectsAreNotFollowed(t *testing.T) {
 	to := ""

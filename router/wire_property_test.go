@@ -108,7 +108,7 @@ func bodyWithPlaces(t *rapid.T) []place {
 	return places
 }
 
-func TestProperty_OnlyTheTwoPermittedEditsChangeABody(t *testing.T) {
+func TestPromise4_OnlyTheTwoPermittedEditsChangeABody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		places := bodyWithPlaces(t)
 		body := join(places, nil, true)
@@ -144,7 +144,7 @@ func TestProperty_OnlyTheTwoPermittedEditsChangeABody(t *testing.T) {
 	})
 }
 
-func TestProperty_RecordedBodiesPassByteForByte(t *testing.T) {
+func TestPromise4_ByteExactForRecordedBodies(t *testing.T) {
 	files, _ := filepath.Glob("../agents/testdata/fixtures/*.json")
 	n := 0
 	// A bench for each edit: a conversation keeps the names it was opened with.

@@ -85,7 +85,7 @@ func saveByRename(t *testing.T, path, data string) {
 	must(t, os.Rename(path+"~new", path))
 }
 
-func TestWatchSeesEveryWayToSave(t *testing.T) {
+func TestKF_D7_WatchSeesEveryWayToSave(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"notified": {Settle: 50 * time.Millisecond, Poll: time.Hour},
 		"polled":   {Settle: 50 * time.Millisecond, Poll: 20 * time.Millisecond, NoNotify: true},
@@ -154,7 +154,7 @@ func TestWatchFollowsLinks(t *testing.T) {
 
 // The first half is itself a valid configuration, and so is what is left when
 // the second is cut anywhere: only waiting tells.
-func TestWatchTakesNoHalfFile(t *testing.T) {
+func TestKF_D8_WatchTakesNoHalfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	write(t, path, sizeN(1))
 	w := watch(t, path, Options{})

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// TestPromise5_NoSecretLeaves plants keys wherever a key can be, makes
+// TestPromise5_KF_X3_X5_X8_NoSecretLeaves plants keys wherever a key can be, makes
 // everything happen that prints, and looks for them everywhere. It holds what
 // KF-X3 (logs and screens), KF-X5 (arguments and environments of processes)
 // and KF-X8 (ordinary request lines) are about.
-func TestPromise5_NoSecretLeaves(t *testing.T) {
+func TestPromise5_KF_X3_X5_X8_NoSecretLeaves(t *testing.T) {
 	v := newVault(t)
 	v.drive()
 	v.names = append(v.names, "config")
