@@ -5,6 +5,7 @@ package memory
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ func Settle() {
 // GiveBack returns free memory and the program's own pages to the system. It
 // takes some ten milliseconds.
 func GiveBack() {
+	runtime.GC() // pools let go of what they hold at the second collection
 	debug.FreeOSMemory()
 	dropProgram()
 }
