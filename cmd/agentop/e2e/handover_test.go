@@ -36,18 +36,12 @@ func rounds() int {
 // seconds, all others at once.
 func slowServer(t *testing.T, s *stage) {
 	t.Helper()
-	server := fakeserver.New(fakeserver.Options{Name: "a", KeepRecords: 1, Script: func(rec *fakeserver.Record) fakeserver.Behaviour {
+	s.replace("a", fakeserver.Options{Name: "a", KeepRecords: 1, Script: func(rec *fakeserver.Record) fakeserver.Behaviour {
 		if strings.HasPrefix(rec.Header.Get("X-Claude-Code-Session-Id"), "slow-") {
 			return fakeserver.Behaviour{Interval: 100 * time.Millisecond, Events: 30, TextBytes: 600}
 		}
 		return fakeserver.Behaviour{}
 	}})
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	s.servers["a"] = server
-	s.configure("a")
 	s.restart()
 }
 
@@ -254,26 +248,15 @@ func TestKilledSupervisorLeavesNobodyListening(t *testing.T) {
 func TestReplacedBinaryTakesOver(t *testing.T) {
 	s := newStage(t)
 	slowServer(t, s)
-	dir := t.TempDir()
-	installed := filepath.Join(dir, "agentop")
-	for _, version := range []string{"v1.0.0", "v2.0.0"} {
-		build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", filepath.Join(dir, version), "agentop/cmd/agentop")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, out)
-		}
-	}
-	if err := os.Rename(filepath.Join(dir, "v1.0.0"), installed); err != nil {
-		t.Fatal(err)
-	}
+	installed, upgrade := builds(t)
 	s.kill()
 	s.run(exec.Command(installed, "proxy"), 20*time.Second)
 	supervisor := s.proxy.Process.Pid
 	c := s.control()
-	s.status(c, func(now control.Status) bool { return now.Version == "v1.0.0" })
+	s.status(c, func(now control.Status) bool { return now.Version != "v2.0.0" })
 	quick, streams, end := s.load()
 	s.status(c, func(now control.Status) bool { return now.Streams >= slow })
-	if err := os.Rename(filepath.Join(dir, "v2.0.0"), installed); err != nil {
+	if err := upgrade(); err != nil {
 		t.Fatal(err)
 	}
 	s.status(c, func(now control.Status) bool { return now.Version == "v2.0.0" })

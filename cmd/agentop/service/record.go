@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentop/cmd/agentop/home"
@@ -49,6 +50,7 @@ func (r *record) save() error {
 }
 
 func (r *record) remove() error {
+	sweep(filepath.Dir(r.path))
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the record: %w", err)
 	}
@@ -73,7 +75,13 @@ func (r *record) put(path, content string) (changed bool, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
+	// What a kill leaves half done is in the record already: directories, and
+	// that the file may hold anything that bears the mark.
+	delete(r.Files, path)
 	if err := r.mkdir(filepath.Dir(path)); err != nil {
+		return false, err
+	}
+	if err := r.save(); err != nil {
 		return false, err
 	}
 	if err := writeFile(path, []byte(content)); err != nil {
@@ -83,7 +91,7 @@ func (r *record) put(path, content string) (changed bool, err error) {
 	return true, nil
 }
 
-// mkdir makes what is missing of a directory and notes it.
+// mkdir notes what is missing of a directory and makes it.
 func (r *record) mkdir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -91,16 +99,22 @@ func (r *record) mkdir(dir string) error {
 	if err := r.mkdir(filepath.Dir(dir)); err != nil {
 		return err
 	}
+	if !slices.Contains(r.Dirs, dir) {
+		r.Dirs = append(r.Dirs, dir)
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of the service's files: %w", err)
 	}
-	r.Dirs = append(r.Dirs, dir)
 	return nil
 }
 
 // take removes a file that agentop wrote. One that somebody has changed since
 // is kept under another name, which no manager reads.
 func (r *record) take(path string, c *Change) error {
+	sweep(filepath.Dir(path))
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -134,9 +148,22 @@ func (r *record) takeDirs() {
 	}
 }
 
+// unfinished are the files that writeFile leaves when it is killed.
+const unfinished = ".agentop-"
+
+// sweep removes what a kill has left of files that were being written.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir) // none: nothing was left
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unfinished) && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // what cannot go is in nobody's way
+		}
+	}
+}
+
 // writeFile puts a whole file in place at once.
 func writeFile(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".agentop-*")
+	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
 	if err != nil {
 		return fmt.Errorf("write %q: %w", path, err)
 	}

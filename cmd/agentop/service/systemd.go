@@ -164,12 +164,16 @@ func (m *systemd) Linger(ctx context.Context) error {
 	if on, err := m.lingers(ctx); err != nil || on {
 		return err
 	}
-	if _, err := m.command(ctx, "loginctl", "enable-linger"); err != nil {
-		return fmt.Errorf("%w; an administrator may have to do it", err)
-	}
 	r := readRecord(m.home)
-	r.Linger = true
-	return r.save()
+	r.Linger = true // ahead, as a kill in between must not leave it on unknown
+	if err := r.save(); err != nil {
+		return err
+	}
+	if _, err := m.command(ctx, "loginctl", "enable-linger"); err != nil {
+		r.Linger = false
+		return errors.Join(fmt.Errorf("%w; an administrator may have to do it", err), r.save())
+	}
+	return nil
 }
 
 // Uninstall implements Manager.
