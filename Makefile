@@ -1,7 +1,7 @@
 # Every target that has a ## comment is listed by `make`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build run test check race fuzz crash bench soak mutants chaos e2e golden cover lint clean
+.PHONY: help build run test check race fuzz crash bench soak mutants chaos e2e golden docs dist cover clean need-go need-git
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -9,20 +9,30 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null)
 STAMP   := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 FUZZTIME ?= 30s
 REQUESTS ?= 1000000
+BASE     ?=
+LINTER   := golangci-lint
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+	@sed -nE 's/^([a-z0-9]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '%-8s %s\n' "$$name" "$$text"; done
 
-build: ## build bin/agentop, static on Linux
+# What a machine lacks is said before anything else goes wrong for the lack of it.
+need-go:
+	@command -v go >/dev/null || { echo "agentop: Go is missing: install Go 1.26 or later from https://go.dev/dl and put its bin folder into PATH" >&2; exit 1; }
+
+need-git:
+	@command -v git >/dev/null || { echo "agentop: git is missing: apt install git (macOS: xcode-select --install)" >&2; exit 1; }
+
+build: need-go ## build bin/agentop, static on Linux
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w $(STAMP)' -o bin/agentop ./cmd/agentop
 
 run: build ## try it: two built-in servers, a few conversations, no key, no network
 	./bin/agentop demo
 
-test: check ## everything that CI runs: the gate, then all tests, the real clients included
+test: check ## everything that CI runs: the gate, then all tests; a part whose tool is missing says so
+	@for tool in tmux redis-server strace npm dpkg; do command -v $$tool >/dev/null || echo "agentop: $$tool is missing: the tests that need it are skipped" >&2; done
 	go test -timeout 20m ./...
 
-check: ## the gate for each commit: format, vet (Linux and macOS), module file, build, import rules
+check: need-go need-git ## the gate for each commit: format, vet (Linux and macOS), module file, build, import rules
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-clean:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
@@ -60,6 +70,14 @@ e2e: build ## only the tests with the real Claude Code, Codex and OpenCode
 
 golden: ## rewrite the golden files from what the code does now
 	go test ./tui/... ./cmd/agentop/... -update
+
+docs: build ## write docs/configuration.md anew from the schema, and the pictures from the real program
+	go test ./cmd/agentop -run TestReference -update
+	@if command -v tmux >/dev/null && command -v python3 >/dev/null; then docs/pictures.sh; \
+	  else echo "agentop: tmux and python3 are missing: the pictures are left as they are" >&2; fi
+
+dist: need-go ## make a release in dist/: archives, Debian packages, install.sh, checksums (BASE=URL it will be fetched from)
+	go run ./cmd/dist -version '$(VERSION)' -commit '$(COMMIT)' -date '$(DATE)' -base '$(BASE)'
 
 cover: ## coverage by package
 	go test -cover ./...

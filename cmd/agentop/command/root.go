@@ -52,6 +52,9 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 declined.`,
 	return root
 }
 
+// Tree gives the commands of a build, to be described and not to be run.
+func Tree(b Build) *cobra.Command { return newRoot(newApp(b)) }
+
 // rootOptions is `agentop` without a command.
 type rootOptions struct{ *App }
 
