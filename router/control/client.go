@@ -37,7 +37,7 @@ func Dial(home string) *Client {
 	var d net.Dialer
 	return &Client{http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			if err := checkLength(path); err != nil {
+			if err := CheckPath(path); err != nil {
 				return nil, err
 			}
 			return d.DialContext(ctx, "unix", path)

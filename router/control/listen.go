@@ -37,7 +37,7 @@ func Replace(path string) (net.Listener, error) {
 }
 
 func listen(path string, refuseLive bool) (net.Listener, error) {
-	if err := checkLength(path); err != nil {
+	if err := CheckPath(path); err != nil {
 		return nil, err
 	}
 	unlock, err := lockDir(filepath.Dir(path))
@@ -55,7 +55,8 @@ func listen(path string, refuseLive bool) (net.Listener, error) {
 	return l, nil
 }
 
-func checkLength(path string) error {
+// CheckPath returns ErrTooLong for a path that no Unix socket can have.
+func CheckPath(path string) error {
 	if len(path) > maxPath {
 		return fmt.Errorf("%w: %q has %d bytes, the limit is %d", ErrTooLong, path, len(path), maxPath)
 	}
@@ -103,7 +104,7 @@ func bind(path string) (net.Listener, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	temp := filepath.Join(dir, "s")
-	if err := checkLength(temp); err != nil {
+	if err := CheckPath(temp); err != nil {
 		return nil, err
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})

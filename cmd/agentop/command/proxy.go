@@ -22,6 +22,7 @@ import (
 	"agentop/cmd/agentop/supervise"
 	"agentop/cmd/agentop/worker"
 	"agentop/router/config"
+	"agentop/router/control"
 )
 
 // proxyOptions is `agentop proxy`.
@@ -70,6 +71,9 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 		// Somebody looks on and can mend it. A service rather stays on its
 		// port and tells the agents what is wrong.
 		if _, err := readConfig(o.Home); err != nil {
+			return err
+		}
+		if err := control.CheckPath(o.Home.Socket()); err != nil {
 			return err
 		}
 	}

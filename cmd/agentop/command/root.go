@@ -130,6 +130,9 @@ func checkGroups(c *cobra.Command) {
 		}
 		return nil
 	}
+	if !c.Runnable() { // then cobra shows the help before it looks at the arguments
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	for _, sub := range c.Commands() {
 		checkGroups(sub)
 	}
