@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +125,9 @@ func (a *App) tellKept(f *setup.UndoneFile) error {
 func (a *App) tellRunning(agent string) error {
 	n, known := 0, false
 	if a.Processes != nil {
-		n, known = a.Processes(agent)
+		var started []time.Time
+		started, known = a.Processes(agent)
+		n = len(started)
 	}
 	switch {
 	case known && n == 0:

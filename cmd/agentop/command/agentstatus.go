@@ -62,6 +62,7 @@ type agentReport struct {
 	LastSeen  time.Time `json:"last_seen,omitzero"`
 	SeenAs    string    `json:"seen_as,omitempty"` // version in its last request
 	Seen      bool      `json:"seen"`              // a request has arrived since it was enabled
+	Older     int       `json:"older"`             // running processes that began before it was enabled
 	Probe     string    `json:"probe,omitempty"`   // what a probe found
 }
 
@@ -112,8 +113,16 @@ func (a *App) reports(ctx context.Context, names []string) ([]agentReport, error
 	}
 	all.Wait()
 	for i := range reports {
-		if r := &reports[i]; r.Agent == "claude-code" {
+		r := &reports[i]
+		if r.Agent == "claude-code" {
 			r.Notes = append(r.Notes, s.Losses(r.Version)...)
+		}
+		if r.State == setup.StateOff {
+			continue
+		}
+		r.Older = a.olderThan(r.Agent, r.Enabled)
+		if text := a.stillElsewhere(r.Agent, r.Enabled); text != "" {
+			r.Notes = append(r.Notes, text)
 		}
 	}
 	return reports, nil

@@ -39,9 +39,9 @@ type App struct {
 	Service func(home.Home) LoginService
 	// System is what the service commands act on; without Run, this one.
 	System service.System
-	// Processes counts an agent's running processes; false where that is not
-	// known. nil knows nothing.
-	Processes func(agent string) (int, bool)
+	// Processes gives when each running process of an agent was started; false
+	// where that is not known. nil knows nothing.
+	Processes func(agent string) ([]time.Time, bool)
 	// Screen is the terminal UI; nil shows the status in its place.
 	Screen func(context.Context, home.Home) error
 }
@@ -83,7 +83,7 @@ func newApp(b Build) *App {
 		Proxy:       runProxy,
 		Demo:        runDemo,
 		Examine:     examine(b.Version),
-		Processes:   countProcesses,
+		Processes:   runningSince,
 		Screen:      func(ctx context.Context, dir home.Home) error { return runScreen(ctx, b, dir, "") },
 	}
 	a.Service = newLoginService(a)

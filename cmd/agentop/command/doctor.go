@@ -130,7 +130,7 @@ func (a *App) doctor() (*doctor.Doctor, error) {
 			_, err := keys.Key(ctx, s)
 			return err
 		},
-		Setup: s, Program: a.programOf,
+		Setup: s, Program: a.programOf, Elsewhere: a.stillElsewhere,
 		ProgramVersion: func(ctx context.Context, agent string) string {
 			if program := a.programOf(agent); program != "" {
 				return a.versionOf(ctx, program)

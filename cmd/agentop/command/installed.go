@@ -1,15 +1,11 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -50,67 +46,4 @@ func (a *App) versionOf(ctx context.Context, program string) string {
 		return ""
 	}
 	return versionNumber.FindString(string(out))
-}
-
-// countProcesses counts the running processes of an agent that belong to this
-// user; false where the system does not tell.
-func countProcesses(agent string) (int, bool) {
-	program := programs[agent]
-	if program == "" {
-		return 0, false
-	}
-	list, ok := processes()
-	n := 0
-	for _, args := range list {
-		if runsProgram(args, program) {
-			n++
-		}
-	}
-	return n, ok
-}
-
-// runsProgram says whether a command line is an agent's: its own program, or
-// an interpreter that runs it. A helper that it starts is not counted.
-func runsProgram(args []string, program string) bool {
-	if len(args) == 0 {
-		return false
-	}
-	if slices.Contains(args[1:], "app-server") {
-		return false // the daemon of an agent is no session
-	}
-	if filepath.Base(args[0]) == program {
-		return true
-	}
-	interpreters := []string{"node", "bun"}
-	return len(args) > 1 && slices.Contains(interpreters, filepath.Base(args[0])) && filepath.Base(args[1]) == program
-}
-
-// processes are the command lines of this user's processes.
-func processes() ([][]string, bool) {
-	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err == nil && len(names) > 0 {
-		var list [][]string
-		for _, name := range names {
-			info, err := os.Stat(filepath.Dir(name))
-			if err != nil || ownerOf(info) != os.Getuid() {
-				continue
-			}
-			if data, err := os.ReadFile(name); err == nil {
-				list = append(list, strings.Split(strings.TrimRight(string(data), "\x00"), "\x00"))
-			}
-		}
-		return list, true
-	}
-	out, err := exec.Command("ps", "-axww", "-o", "uid=,args=").Output()
-	if err != nil {
-		return nil, false
-	}
-	var list [][]string
-	for line := range bytes.Lines(out) {
-		fields := strings.Fields(string(line))
-		if len(fields) > 1 && fields[0] == strconv.Itoa(os.Getuid()) {
-			list = append(list, fields[1:])
-		}
-	}
-	return list, true
 }

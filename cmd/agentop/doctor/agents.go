@@ -39,6 +39,11 @@ func (d *Doctor) agent(ctx context.Context, agent string) {
 			d.note(check, what, fix)
 		}
 	}
+	if on && d.Elsewhere != nil {
+		if text := d.Elsewhere(agent, s.Enabled); text != "" {
+			d.note(check, text, "restart them")
+		}
+	}
 	switch {
 	case on && !d.up:
 		d.wrong(check, "it is pointed at agentop, and no proxy is running: it gets no answers", d.startCommand()+", or agentop agent disable "+agent)

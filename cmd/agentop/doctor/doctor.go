@@ -55,6 +55,10 @@ type Doctor struct {
 	Getenv  func(string) string
 	Now     func() time.Time
 
+	// Elsewhere says which running sessions of an enabled agent do not use
+	// agentop yet; "" for none. nil knows nothing.
+	Elsewhere func(agent string, enabled time.Time) string
+
 	// Config is config.yaml, or the defaults where ConfigErr says what is wrong
 	// with it.
 	Config    *config.Config
