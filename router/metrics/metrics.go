@@ -1,10 +1,10 @@
 // Package metrics counts what the proxy does and serves the counts in
 // Prometheus's text format. It is the only importer of the metrics library.
-// Each name begins with agentop_; docs/metrics.md says what to do when one
-// moves.
+// Each name begins with agentop_ and has a line in Help.
 package metrics
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"sync"
@@ -28,7 +28,9 @@ type Gauges struct {
 
 // Metrics holds the counters. Its methods may be called at the same time.
 type Metrics struct {
-	set *vm.Set
+	set         *vm.Set
+	dropped     *vm.Counter // is set to what droppedKeys says when it is read
+	droppedKeys func() float64
 
 	mu     sync.RWMutex
 	counts map[requestLabels]*vm.Counter
@@ -49,24 +51,52 @@ func New(version string, g Gauges) *Metrics {
 	vm.ExposeMetadata(true)
 	m := &Metrics{set: vm.NewSet(), counts: map[requestLabels]*vm.Counter{}}
 	for name, read := range map[string]func() float64{
-		"agentop_pins":                      g.Pins,
-		"agentop_pins_unsaved":              g.UnsavedPins,
-		"agentop_save_failing":              g.SaveFailing,
-		"agentop_prefix_keys":               g.Keys,
-		"agentop_prefix_keys_dropped_total": g.DroppedKeys,
-		"agentop_log_bad_lines":             g.BadLines,
-		"agentop_streams":                   g.Streams,
+		"agentop_pins":          g.Pins,
+		"agentop_pins_unsaved":  g.UnsavedPins,
+		"agentop_save_failing":  g.SaveFailing,
+		"agentop_prefix_keys":   g.Keys,
+		"agentop_log_bad_lines": g.BadLines,
+		"agentop_streams":       g.Streams,
 	} {
 		m.set.NewGauge(name, read)
 	}
+	m.dropped, m.droppedKeys = m.set.NewCounter("agentop_prefix_keys_dropped_total"), g.DroppedKeys
 	m.set.NewGauge(fmt.Sprintf("agentop_build_info{version=%q}", version), func() float64 { return 1 })
 	return m
 }
 
 // ServeHTTP writes the metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	m.set.WritePrometheus(w)
+	m.dropped.Set(uint64(m.droppedKeys()))
+	var text bytes.Buffer
+	m.set.WritePrometheus(&text)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	for line := range bytes.Lines(text.Bytes()) {
+		// The library leaves the meaning out.
+		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("# HELP ")); ok {
+			line = fmt.Appendf(nil, "# HELP %s %s\n", name, Help[string(name)])
+		}
+		if _, err := w.Write(line); err != nil {
+			return // the reader has gone
+		}
+	}
 	vm.WriteProcessMetrics(w)
+}
+
+// Help says what each name means.
+var Help = map[string]string{
+	"agentop_build_info":                "1; the version is the label.",
+	"agentop_requests_total":            "Requests that ended, by agent, place, turn and status.",
+	"agentop_first_byte_seconds":        "From a request's arrival to the first byte of its answer.",
+	"agentop_streams":                   "Requests in flight.",
+	"agentop_pins":                      "Pins in the store.",
+	"agentop_pins_unsaved":              "Writes of pins that only memory holds.",
+	"agentop_pin_writes_total":          "Writes of pins, by reason.",
+	"agentop_save_failing":              "1 while pins cannot be saved.",
+	"agentop_prefix_keys":               "Prefix keys in the index.",
+	"agentop_prefix_keys_dropped_total": "Prefix keys that found the index full.",
+	"agentop_log_bad_lines":             "Damaged lines skipped when the request log was read back.",
+	"agentop_refused_total":             "Requests that agentop refused by itself, by reason.",
 }
 
 // Request counts a request that ended.

@@ -35,4 +35,24 @@ func TestMetricsAreServed(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, w.Body)
 		}
 	}
+	if want := "# TYPE agentop_prefix_keys_dropped_total counter\n"; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("no line %q", want)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(w.Body.String()) {
+		rest, ok := strings.CutPrefix(line, "# HELP agentop_")
+		if !ok {
+			continue
+		}
+		name, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		named["agentop_"+name] = true
+		if text == "" {
+			t.Errorf("agentop_%s has no meaning", name)
+		}
+	}
+	for name := range Help {
+		if !named[name] {
+			t.Errorf("%s is told of and not served", name)
+		}
+	}
 }
