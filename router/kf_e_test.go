@@ -36,30 +36,45 @@ import (
 // The tests of this file are named by the ids of known failures of other
 // proxies: errors and retries.
 
-func TestKF_E1_E2_AnErrorOfTheServerPassesUntouchedAndOnce(t *testing.T) {
-	for _, status := range []int{400, 401, 403, 404, 408, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599} {
-		for _, f := range formats {
-			sent := http.Header{
-				"Retry-After": {"7"}, "Request-Id": {"req_up"}, "X-Should-Retry": {"true"}, "Anthropic-Ratelimit-Requests-Remaining": {"0"},
-				"X-Ratelimit-Reset-Tokens": {"6m0s"}, "Www-Authenticate": {`Bearer realm="x"`}, "Set-Cookie": {"a=1", "b=2"},
+func TestKF_E1_AnErrorOfTheServerPassesUntouchedAndOnce(t *testing.T) {
+	for _, status := range []int{400, 401, 402, 403, 404, 408, 413, 418, 422, 429, 500, 502, 503, 504, 529, 599} {
+		passesOnce(t, status, http.Header{
+			"Retry-After": {"7"}, "Request-Id": {"req_up"}, "Anthropic-Ratelimit-Requests-Remaining": {"0"}, "Anthropic-Ratelimit-Requests-Reset": {"2026-01-02T03:04:05Z"},
+			"X-Ratelimit-Reset-Tokens": {"6m0s"}, "Retry-After-Ms": {"7000"}, "Www-Authenticate": {`Bearer realm="x"`}, "Set-Cookie": {"a=1", "b=2"},
+		})
+	}
+	passesOnce(t, 429, http.Header{"Retry-After": {"Wed, 21 Oct 2026 07:28:00 GMT"}})
+	passesOnce(t, 503, http.Header{"Retry-After": {"3600", "7"}})
+}
+
+// What the server says of trying again reaches the client, whatever the status
+// and however it is written, and agentop adds no word of its own.
+func TestKF_E2_ShouldRetryReachesTheClient(t *testing.T) {
+	for _, status := range []int{400, 401, 408, 409, 429, 500, 503, 529} {
+		for _, says := range [][]string{{"true"}, {"false"}, {"TRUE"}, {"maybe"}, {"true", "false"}, nil} {
+			passesOnce(t, status, http.Header{"X-Should-Retry": says})
+		}
+	}
+}
+
+// passesOnce has the server answer with an error, in each format, and asserts
+// that it comes as it is and that the server was asked once.
+func passesOnce(t *testing.T, status int, sent http.Header) {
+	t.Helper()
+	body := fmt.Sprintf("{ \"error\": {\"type\":\"made_up\", \"message\":\"prompt is too long: %d\"}}\n", status)
+	b := newBench(t, scripted(fakeserver.Behaviour{Status: status, Header: sent, Body: []byte(body)}))
+	for i, f := range formats {
+		res := b.do("POST", f.path, strings.NewReader(f.body), nil)
+		if got := read(t, res); got != body || res.StatusCode != status {
+			t.Errorf("%s %d: came as %d %q", f.name, status, res.StatusCode, got)
+		}
+		for name, want := range sent {
+			if !slices.Equal(res.Header[name], want) {
+				t.Errorf("%s %d: %s = %q, want %q", f.name, status, name, res.Header[name], want)
 			}
-			if status%2 == 0 {
-				sent["X-Should-Retry"] = []string{"false"}
-			}
-			body := fmt.Sprintf("{ \"error\": {\"type\":\"made_up\", \"message\":\"prompt is too long: %d\"}}\n", status)
-			b := newBench(t, scripted(fakeserver.Behaviour{Status: status, Header: sent, Body: []byte(body)}))
-			res := b.do("POST", f.path, strings.NewReader(f.body), nil)
-			if got := read(t, res); got != body || res.StatusCode != status {
-				t.Errorf("%s %d: came as %d %q", f.name, status, res.StatusCode, got)
-			}
-			for name, want := range sent {
-				if !slices.Equal(res.Header[name], want) {
-					t.Errorf("%s %d: %s = %q, want %q", f.name, status, name, res.Header[name], want)
-				}
-			}
-			if n := b.servers["a"].Arrivals() + b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != 1 {
-				t.Errorf("%s %d: %d requests arrived, want 1", f.name, status, n)
-			}
+		}
+		if n := b.servers["a"].Arrivals() + b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != i+1 {
+			t.Errorf("%s %d: %d requests arrived, want %d", f.name, status, n, i+1)
 		}
 	}
 }

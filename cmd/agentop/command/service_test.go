@@ -56,9 +56,12 @@ func TestServiceCommandsOfWhatIsNotInstalled(t *testing.T) {
 	}
 }
 
-func TestServiceInstallShowsWhatItTakesOver(t *testing.T) {
+// A service file is readable by others of this account's programs and copied
+// into backups: what holds a key or a password is named, not taken over.
+func TestKF_L6_KF_X5_ServiceInstallShowsWhatItTakesOver(t *testing.T) {
 	a, out, errs, dir := testApp(t, "n\n")
 	_, env := fakeSystem(t, a)
+	env["GLM_KEY"] = "sk-fake-secret-of-glm"
 	env["HTTPS_PROXY"], env["https_proxy"] = "http://proxy.example:3128", "http://user:sk-fake-secret@proxy.example:3128"
 	config := "listen: 127.0.0.1:4799\nservers:\n  glm: {url: http://127.0.0.1:1, key: env:GLM_KEY}\n"
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600); err != nil {
@@ -76,6 +79,11 @@ func TestServiceInstallShowsWhatItTakesOver(t *testing.T) {
 	}
 	if all := out.String() + errs.String() + string(unit); strings.Contains(all, "sk-fake-secret") {
 		t.Errorf("a password has left its place:\n%s", all)
+	}
+	out.Reset()
+	run(t, a, "service status", ExitOK)
+	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, "HTTPS_PROXY http://proxy.example:3128") || strings.Contains(got, "https_proxy") {
+		t.Errorf("status does not tell the proxy in effect:\n%s", got)
 	}
 	for _, want := range []string{"the service uses HTTPS_PROXY=http://proxy.example:3128", "https_proxy holds a password", "server glm takes its key from $GLM_KEY"} {
 		if !strings.Contains(errs.String(), want) {

@@ -128,7 +128,7 @@ func TestKF_L3_SystemdDoesNotRetryTheSecondCopy(t *testing.T) {
 }
 
 // PATH and proxy variables reach the service whatever they hold.
-func TestKF_L5_L6_VariablesReachTheService(t *testing.T) {
+func TestKF_L5_KF_L6_VariablesReachTheService(t *testing.T) {
 	s := newPlace(t).spec()
 	s.Env = []Variable{
 		{"PATH", `/opt/a b/bin:/opt/50%/bin:/opt/q"q/bin:/opt/back\slash`},
