@@ -102,7 +102,7 @@ func TestConnectionLimitLeavesFilesToOpen(t *testing.T) {
 
 // 100,000 conversations of one client are neither kept nor slow.
 func TestLimitOfRows(t *testing.T) {
-	r := newRoster(func(control.Session) {})
+	r := newRoster(func() bool { return true }, func(control.Session) {})
 	at := time.Now()
 	busy := placement.Conversation{Agent: agents.Codex, Session: "busy"}
 	r.update(busy, func(s *control.Session) { s.Streams = 1 })

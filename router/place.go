@@ -258,7 +258,7 @@ func (k known) record(c placement.Conversation) *pinRecord {
 	var p *pinRecord
 	if value, ok := k.t.r.Pins.Get(pinKey(c)); ok {
 		var err error
-		if p, err = decodePin(c, value); err != nil {
+		if p, err = k.t.r.decoded.decode(c, value); err != nil {
 			k.t.r.Logger.Warn("stored pin is no pin; the conversation's history decides", "agent", c.Agent, "session", placement.Plain(c.Session), "error", err)
 		}
 	}

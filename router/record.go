@@ -211,6 +211,9 @@ func (t *turn) keepTitle(answer string) {
 
 // publish tells people who look of the request.
 func (t *turn) publish(l reqlog.Line) {
+	if !t.r.Watched() {
+		return
+	}
 	t.r.Publish(control.Event{Kind: control.EventRequest, Request: &control.Request{
 		Time: l.Time, ID: l.ID, Agent: l.Agent, Session: placement.Plain(l.Session), Turn: l.Turn, Side: l.Side,
 		Pin: l.Pin, Server: l.Server, Method: l.Method, Path: l.Path, Model: l.ModelSent, Status: l.Status,

@@ -26,7 +26,8 @@ func (t *turn) pass(res *http.Response, to *target) {
 		return
 	}
 	header := t.w.Header()
-	maps.Copy(header, withoutHop(res.Header))
+	dropHop(res.Header, res.Header["Connection"])
+	maps.Copy(header, res.Header)
 	announced := len(res.Trailer)
 	for name := range res.Trailer {
 		header.Add("Trailer", name)
@@ -126,9 +127,16 @@ var perHop = []string{
 // withoutHop is a copy of a header without what is meant for one connection. It
 // shares the values, which nobody changes.
 func withoutHop(from http.Header) http.Header {
-	header := make(http.Header, len(from)+2)
+	header := make(http.Header, len(from)+4)
 	maps.Copy(header, from)
-	for _, line := range from["Connection"] {
+	dropHop(header, from["Connection"])
+	return header
+}
+
+// dropHop drops what is meant for one connection, by its own name or because
+// the Connection header says so.
+func dropHop(header http.Header, connection []string) {
+	for _, line := range connection {
 		for name := range strings.SplitSeq(line, ",") {
 			if name = strings.TrimSpace(name); name != "" {
 				header.Del(name)
@@ -138,7 +146,6 @@ func withoutHop(from http.Header) http.Header {
 	for _, name := range perHop {
 		delete(header, name)
 	}
-	return header
 }
 
 // tripper is a carrier made of what net/http knows as one.

@@ -26,11 +26,12 @@ const runningFor = 24 * time.Hour
 type roster struct {
 	mu      sync.Mutex
 	rows    map[placement.Conversation]*control.Session
+	watched func() bool           // whether changed is worth a call
 	changed func(control.Session) // told after each change, without the lock
 }
 
-func newRoster(changed func(control.Session)) *roster {
-	return &roster{rows: map[placement.Conversation]*control.Session{}, changed: changed}
+func newRoster(watched func() bool, changed func(control.Session)) *roster {
+	return &roster{rows: map[placement.Conversation]*control.Session{}, watched: watched, changed: changed}
 }
 
 // update changes c's row, making it if need be, and tells of the change.
@@ -45,6 +46,10 @@ func (r *roster) update(c placement.Conversation, change func(*control.Session))
 		r.rows[c] = row
 	}
 	change(row)
+	if !r.watched() {
+		r.mu.Unlock()
+		return
+	}
 	copied := *row
 	r.mu.Unlock()
 	r.changed(copied)

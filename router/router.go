@@ -86,6 +86,7 @@ type Parts struct {
 	Logger      *slog.Logger
 	Now         func() time.Time
 	Publish     func(control.Event) // must not block
+	Watched     func() bool         // whether anybody takes in what is published; nil if that is not known
 	Metrics     http.Handler        // serves /-/metrics
 	// Formats, if set, lets requests be refused that a server would not
 	// understand; else all are sent.
@@ -105,6 +106,7 @@ type Router struct {
 	health     *health
 	seen       *seen
 	refusals   *refusals
+	decoded    *decodedPins
 	retries    *retries
 	strangers  strangers
 
@@ -117,9 +119,12 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), retries: newRetries(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), decoded: newDecodedPins(), retries: newRetries(),
 	}
-	r.roster = newRoster(func(s control.Session) {
+	if r.Watched == nil {
+		r.Watched = func() bool { return true }
+	}
+	r.roster = newRoster(r.Watched, func(s control.Session) {
 		s = withRunning(s, p.Now())
 		p.Publish(control.Event{Kind: control.EventSession, Session: &s})
 	})

@@ -189,6 +189,9 @@ func (o *Observer) closed(n node) {
 // stream, or the last brace of JSON. A stream of Chat Completions that leaves
 // out its last word has no end but the body's.
 func (o *Observer) Ended() bool {
+	if o.finished {
+		return o.sum.Terminated
+	}
 	switch o.form {
 	case events:
 		return o.sum.Terminated
@@ -239,6 +242,10 @@ func (o *Observer) Close() {
 	o.sum.Text = string(o.text[:o.textLen])
 	if !o.noMark {
 		o.sum.Mark, o.sum.MarkBytes = o.mark.sum, o.mark.bytes
+	}
+	if o.w != nil {
+		o.w.release()
+		o.w, o.lines = nil, lines{}
 	}
 }
 

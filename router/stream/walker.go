@@ -1,6 +1,9 @@
 package stream
 
-import "strconv"
+import (
+	"strconv"
+	"sync"
+)
 
 const (
 	maxPath    = 10      // containers between the root and the deepest node
@@ -46,11 +49,27 @@ type walker struct {
 	headFrom int // where the text of the part that is open begins in head
 }
 
+// walkers are those that no answer needs: one takes over two kilobytes.
+var walkers = sync.Pool{New: func() any { return new(walker) }}
+
+// newWalker returns a walker; release takes it back.
 func newWalker(root node, newHash func() Hash, closed func(node)) *walker {
-	w := &walker{root: root, at: root, closed: closed}
+	w := walkers.Get().(*walker)
+	w.root, w.at, w.closed = root, root, closed
 	w.current.hash = newHash()
 	w.args.whole.hash, w.args.value.hash = newHash(), newHash()
 	return w
+}
+
+// release gives the walker to the next answer.
+func (w *walker) release() {
+	stack, arena := w.tok.stack[:0], w.arena[:0]
+	if cap(arena) > arenaKept {
+		arena = nil
+	}
+	*w = walker{arena: arena}
+	w.tok.stack = stack
+	walkers.Put(w)
 }
 
 // restart forgets the value that was read.

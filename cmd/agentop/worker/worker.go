@@ -115,7 +115,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	pins, record := Join(w.store, w.reqlog, &w.others.shared)
 	w.router = router.New(router.Parts{
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
-		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish, Formats: spoken{w, ctx},
+		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish, Watched: w.hub.Listening, Formats: spoken{w, ctx},
 	})
 	w.wide = wideFiles(w.opts.Home)
 	w.warn(w.config.Current())
