@@ -156,6 +156,7 @@ func (r *Router) Restore(pinValues []string, logged []control.Session) {
 	for _, s := range logged {
 		c := placement.Conversation{Agent: agents.Agent(s.Agent), Session: s.ID}
 		r.roster.restore(c, s)
+		r.seen.restore(c.Agent, s.LastTurn)
 	}
 	for _, value := range pinValues {
 		p, err := decodePinAny(value)

@@ -156,6 +156,14 @@ func (s *seen) note(a agents.Agent, version string, at time.Time) {
 	s.agents[a] = sighting{at, version}
 }
 
+// restore adds what the request log tells of the time before this start. The
+// log has no versions.
+func (s *seen) restore(a agents.Agent, at time.Time) {
+	if s.get(a).at.Before(at) {
+		s.note(a, "", at)
+	}
+}
+
 func (s *seen) get(a agents.Agent) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
