@@ -159,8 +159,10 @@ func (s *seen) note(a agents.Agent, version string, at time.Time) {
 // restore adds what the request log tells of the time before this start. The
 // log has no versions.
 func (s *seen) restore(a agents.Agent, at time.Time) {
-	if s.get(a).at.Before(at) {
-		s.note(a, "", at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.agents[a]; known.at.Before(at) && (ok || len(s.agents) < maxSeen) {
+		s.agents[a] = sighting{at: at}
 	}
 }
 
