@@ -136,7 +136,9 @@ func (w *Worker) gauges() metrics.Gauges {
 // and of the files that hold keys.
 func (w *Worker) warnings(c *config.Config) []string {
 	list := append(c.Warnings(), w.keys.Warnings()...)
-	list = append(list, w.wide...)
+	if len(w.wide) > 0 { // at the start; somebody may have mended it since
+		list = append(list, wideFiles(w.opts.Home)...)
+	}
 	for _, name := range w.store.State().SetAside {
 		list = append(list, fmt.Sprintf("pins.json was damaged and is set aside as %s; pins that were not whole in it are taken from the request log", name))
 	}

@@ -41,3 +41,33 @@ func TestADamagedPinsFileIsToldOf(t *testing.T) {
 		t.Errorf("warnings %q, %v, want the damaged file and its new name", s.Warnings, err)
 	}
 }
+
+func TestMendedRightsAreNoLongerToldOf(t *testing.T) {
+	r := start(t, "servers: {}\n")
+	r.stop()
+	name := r.home.String() + "/notes"
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	warnings := func() []string {
+		t.Helper()
+		s, err := r.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Warnings
+	}
+	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], name) {
+		t.Fatalf("warnings %q, want %s", got, name)
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := warnings(); len(got) != 0 {
+		t.Errorf("warnings %q after the file was closed to others", got)
+	}
+}
