@@ -120,12 +120,14 @@ func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.
 }
 
 // Sessions implements control.Backend.
-func (w *Worker) Sessions(context.Context) ([]control.Session, error) {
+func (w *Worker) Sessions(ctx context.Context) ([]control.Session, error) {
+	w.awaitLists(ctx)
 	return w.withContexts(w.router.Sessions()), nil
 }
 
 // Session implements control.Backend.
-func (w *Worker) Session(_ context.Context, agent, id string) (control.Session, error) {
+func (w *Worker) Session(ctx context.Context, agent, id string) (control.Session, error) {
+	w.awaitLists(ctx)
 	s, ok := w.router.Session(w.router.Conversation(agent, id))
 	if !ok {
 		return control.Session{}, unknownSession(agent, id)
@@ -142,6 +144,7 @@ func unknownSession(agent, id string) error {
 
 // MovePrice implements control.Backend.
 func (w *Worker) MovePrice(ctx context.Context, agent, id, server string) (control.MovePrice, error) {
+	w.awaitLists(ctx)
 	s, ok := w.router.Session(w.router.Conversation(agent, id))
 	if !ok {
 		return control.MovePrice{}, unknownSession(agent, id)
@@ -181,6 +184,7 @@ func unknownServer(name string) error {
 
 // Move implements control.Backend.
 func (w *Worker) Move(ctx context.Context, agent, id, server string) (control.Session, error) {
+	w.awaitLists(ctx)
 	c := w.router.Conversation(agent, id)
 	if _, ok := w.router.Session(c); !ok {
 		return control.Session{}, unknownSession(agent, id)
@@ -197,6 +201,7 @@ func (w *Worker) Move(ctx context.Context, agent, id, server string) (control.Se
 
 // Forget implements control.Backend.
 func (w *Worker) Forget(ctx context.Context, agent, id string) error {
+	w.awaitLists(ctx)
 	c := w.router.Conversation(agent, id)
 	if _, ok := w.router.Session(c); !ok {
 		return unknownSession(agent, id)
@@ -205,7 +210,8 @@ func (w *Worker) Forget(ctx context.Context, agent, id string) error {
 }
 
 // Use implements control.Backend.
-func (w *Worker) Use(_ context.Context, agent, server string) (control.Switch, error) {
+func (w *Worker) Use(ctx context.Context, agent, server string) (control.Switch, error) {
+	w.awaitLists(ctx)
 	if _, ok := w.config.Current().Server(server); !ok {
 		return control.Switch{}, unknownServer(server)
 	}
@@ -213,7 +219,8 @@ func (w *Worker) Use(_ context.Context, agent, server string) (control.Switch, e
 }
 
 // Reset implements control.Backend.
-func (w *Worker) Reset(_ context.Context, agent string) (control.Switch, error) {
+func (w *Worker) Reset(ctx context.Context, agent string) (control.Switch, error) {
+	w.awaitLists(ctx)
 	return w.change(agent, "", func(data []byte) ([]byte, error) { return config.ResetServer(data, agent) })
 }
 
@@ -334,6 +341,7 @@ func (w *Worker) Requests(ctx context.Context, tail int) ([]control.Request, err
 
 // Subscribe implements control.Backend.
 func (w *Worker) Subscribe(ctx context.Context) (<-chan control.Event, error) {
+	w.awaitLists(ctx)
 	return w.hub.Subscribe(ctx)
 }
 

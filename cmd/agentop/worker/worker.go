@@ -62,6 +62,8 @@ type Worker struct {
 	rest    memory.Rest
 	started time.Time
 	listen  []string
+	// restored is closed when what the store and the log know is in the lists.
+	restored chan struct{}
 
 	wide []string // which files others could reach at the start
 }
@@ -75,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Home.Create(); err != nil {
 		return err
 	}
-	w := &Worker{opts: o, started: time.Now()}
+	w := &Worker{opts: o, started: time.Now(), restored: make(chan struct{})}
 	logFile := openProxyLog(o.Home)
 	defer logFile.Close()
 	w.log = slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelInfo}))
@@ -143,6 +145,7 @@ func (w *Worker) configError(err error) {
 
 // load reads the request log back, behind the requests that are served.
 func (w *Worker) load(ctx context.Context) {
+	defer close(w.restored)
 	if err := w.reqlog.Load(ctx); err != nil && ctx.Err() == nil {
 		w.log.Error("read the request log back", "error", err)
 	}
@@ -223,7 +226,17 @@ func (w *Worker) awaitLoad() {
 		return
 	}
 	select {
-	case <-w.reqlog.Loaded():
+	case <-w.restored:
+	case <-time.After(loadWait):
+	}
+}
+
+// awaitLists lets a question about conversations that comes just after the
+// start wait until they are known: "there is none" would be wrong.
+func (w *Worker) awaitLists(ctx context.Context) {
+	select {
+	case <-w.restored:
+	case <-ctx.Done():
 	case <-time.After(loadWait):
 	}
 }
