@@ -213,7 +213,7 @@ func (s *Server) fromCodex(settings string) string {
 		return "its config.toml cannot be read"
 	}
 	p := c.Providers[c.Provider]
-	s.setURL(p.BaseURL)
+	s.setBase(p.BaseURL)
 	key, _ := q.Auth["OPENAI_API_KEY"].(string)
 	if key == "" && p.EnvKey != "" {
 		key = "$" + p.EnvKey
@@ -236,7 +236,7 @@ func (s *Server) fromOpenCode(settings string) string {
 	if err := json.Unmarshal([]byte(settings), &q); err != nil {
 		return "its settings cannot be read"
 	}
-	s.setURL(q.Options.BaseURL)
+	s.setBase(q.Options.BaseURL)
 	key := q.Options.APIKey
 	if name, found := strings.CutPrefix(key, "{env:"); found { // OpenCode's way to name a variable
 		key = "$" + strings.TrimSuffix(name, "}")

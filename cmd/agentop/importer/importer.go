@@ -157,6 +157,14 @@ func (s *Server) setURL(address string) {
 	s.URL = address
 }
 
+// setBase takes an address to which the agent adds the last part of a path
+// alone, as Codex and OpenCode do: what comes before it is all there is.
+func (s *Server) setBase(address string) {
+	if s.setURL(address); s.URL != "" {
+		s.StripV1 = !strings.HasSuffix(s.URL, "/v1")
+	}
+}
+
 // setKey takes a key as the other tool writes it: the key itself, or a
 // reference to an environment variable.
 func (s *Server) setKey(text string) {

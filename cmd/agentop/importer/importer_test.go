@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"os"
@@ -91,7 +92,7 @@ var ccWant = []shown{
 	{"智谱", "example.cn", "https://api.example.cn/anthropic", "stored", false, nil},
 	{"PackyCode", "packycode", "https://codex-api.example.com/v1", "stored", false, nil},
 	{"by variable", "by-variable", "https://x.example.com/v1", "env:X_KEY", false, []config.Rename{{Glob: "gpt-*", Name: "glm-5"}}},
-	{"Zhipu GLM", "zhipu-glm-2", "https://open.bigmodel.cn/api/paas/v4", "env:GLM_KEY", false, nil},
+	{"Zhipu GLM", "zhipu-glm-2", "https://open.bigmodel.cn/api/paas/v4", "env:GLM_KEY", true, nil},
 }
 
 func TestReadCCSwitch(t *testing.T) {
@@ -214,23 +215,119 @@ func TestReadWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func FuzzReadCCR(f *testing.F) {
-	f.Add([]byte(ccrConfig))
-	f.Add([]byte(`{"Providers":[{"name":"\u0000","api_base_url":"http://h","api_key":"$"}]}`))
+// usable holds what Read promises of what it gives: servers that config.yaml
+// takes, each with a name of its own, and no key in any text.
+func usable(t *testing.T, found Found, err error) {
+	t.Helper()
+	if err != nil && len(found.Servers) > 0 {
+		t.Errorf("%d servers beside the error %v", len(found.Servers), err)
+	}
+	names := map[string]bool{"taken": true}
+	texts := fmt.Sprint(err)
+	var keys []string
+	for _, skipped := range found.Skipped {
+		texts += "\n" + skipped.Why
+	}
+	for _, s := range found.Servers {
+		if _, err := config.CheckServer(s.Server); err != nil {
+			t.Errorf("%+v is no server: %v", s.Server, err)
+		}
+		if names[s.Name] {
+			t.Errorf("the name %q is given twice", s.Name)
+		}
+		names[s.Name] = true
+		texts += "\n" + strings.Join(s.Notes, "\n") + fmt.Sprintf("%+v", s.Server)
+		if key := s.Secret.Reveal(); strings.HasPrefix(key, "sk-fake-") && len(key) > 12 {
+			keys = append(keys, key)
+		}
+		if (s.Key.Kind == config.KeyStored) == s.Secret.IsZero() {
+			t.Errorf("%s: key %s, and a secret: %v", s.Name, s.Key, !s.Secret.IsZero())
+		}
+	}
+	for _, key := range keys {
+		if strings.Contains(texts, key) {
+			t.Errorf("the key %s stands in %s", key, texts)
+		}
+	}
+}
+
+// fuzzFile fuzzes a whole file of a tool.
+func fuzzFile(f *testing.F, tool, name string) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "config.json")
+		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		found, err := Read(CCR, "", path, nil)
-		if err != nil && len(found.Servers) > 0 {
-			t.Errorf("%d servers beside the error %v", len(found.Servers), err)
+		found, err := Read(tool, "", path, []string{"taken"})
+		usable(t, found, err)
+		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, data) {
+			t.Errorf("the file was changed: %v", err)
 		}
-		for _, s := range found.Servers {
-			if _, err := config.CheckServer(s.Server); err != nil {
-				t.Errorf("%+v is no server: %v", s.Server, err)
-			}
+	})
+}
+
+func FuzzReadCCR(f *testing.F) {
+	f.Add([]byte(ccrConfig))
+	f.Add([]byte(`{"Providers":[{"name":"\u0000","api_base_url":"http://h","api_key":"$"}]}`))
+	f.Add([]byte(`{"Providers":[{"name":"taken","api_base_url":"http://h/x/chat/completions","api_key":"sk-fake-0123456789"},{"name":"taken","api_base_url":"http://h?key=sk-fake-0123456789","api_key":"sk-fake-0123456789"}]}`))
+	fuzzFile(f, CCR, "config.json")
+}
+
+func FuzzReadOldCCSwitch(f *testing.F) {
+	var old strings.Builder
+	for i, p := range ccProviders {
+		if p[1] != "broken" {
+			fmt.Fprintf(&old, `,%q:{"providers":{"%d":{"name":%q,"settingsConfig":%s}}}`, p[0], i, p[1], p[2])
 		}
+	}
+	f.Add([]byte("{" + old.String()[1:] + "}"))
+	f.Add([]byte(`{"claude":{"providers":{"1":{"name":"x","settingsConfig":{"env":{"ANTHROPIC_BASE_URL":"http://h","ANTHROPIC_API_KEY":"sk-fake-0123456789"}}}}}}`))
+	fuzzFile(f, CCSwitch, "config.json")
+}
+
+// FuzzReadCCSwitch damages a database: SQLite's own pages, and what stands in
+// them.
+func FuzzReadCCSwitch(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "seed.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, query := range []string{"PRAGMA page_size=512", ccSchema,
+		`INSERT INTO providers (id, app_type, name, settings_config) VALUES ('1', 'claude', 'GLM', '{"env":{"ANTHROPIC_BASE_URL":"http://h","ANTHROPIC_API_KEY":"sk-fake-0123456789"}}')`,
+		`INSERT INTO providers (id, app_type, name, settings_config) VALUES ('2', 'codex', 'GLM', '{"auth":{"OPENAI_API_KEY":"sk-fake-0123456789"},"config":"model_provider=\"x\"\n[model_providers.x]\nbase_url=\"http://h\""}')`,
+	} {
+		if _, err := db.Exec(query); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		f.Fatal(err)
+	}
+	seed, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add([]byte("SQLite format 3\x00"))
+	fuzzFile(f, CCSwitch, "cc-switch.db")
+}
+
+// FuzzProvider reads one provider's settings, as each agent has them.
+func FuzzProvider(f *testing.F) {
+	for _, p := range ccProviders {
+		f.Add(p[0], p[1], p[2])
+	}
+	f.Add("opencode", "x", `{"options":{"baseURL":" http://h/v1/messages/ ","apiKey":"{env:"}}`)
+	f.Fuzz(func(t *testing.T, app, name, settings string) {
+		var found Found
+		if s, why := (ccRow{app, name, settings}).server(); why == "" {
+			found.Servers = append(found.Servers, s)
+		} else {
+			found.Skipped = append(found.Skipped, Skipped{name, why})
+		}
+		found.settle([]string{"taken"})
+		usable(t, found, nil)
 	})
 }
 
