@@ -18,6 +18,8 @@ type userHome struct {
 	dir   string // HOME
 	bin   string // what stands for the service manager's commands
 	saved string // copies of the home, to go back to
+
+	runtime string // XDG_RUNTIME_DIR
 }
 
 // systemctl stands for systemd: it makes and removes the links that the real
@@ -40,7 +42,7 @@ const loginctl = "#!/bin/sh\necho Linger=no\n"
 // newUserHome writes settings as people have them.
 func newUserHome(t *testing.T) *userHome {
 	t.Helper()
-	u := &userHome{t: t, dir: filepath.Join(t.TempDir(), "home"), bin: t.TempDir(), saved: t.TempDir()}
+	u := &userHome{t: t, dir: filepath.Join(t.TempDir(), "home"), bin: t.TempDir(), saved: t.TempDir(), runtime: t.TempDir()}
 	for name, text := range map[string]string{"systemctl": systemctl, "loginctl": loginctl} {
 		if err := os.WriteFile(filepath.Join(u.bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -74,7 +76,7 @@ func (u *userHome) write(name string, mode fs.FileMode, text string) {
 func (u *userHome) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = u.dir
-	cmd.Env = []string{"HOME=" + u.dir, "PATH=" + u.bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + u.dir, "LC_ALL=C.UTF-8"}
+	cmd.Env = []string{"HOME=" + u.dir, "PATH=" + u.bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + u.runtime, "LC_ALL=C.UTF-8"}
 	return cmd
 }
 
@@ -138,7 +140,11 @@ func (u *userHome) look() map[string]string {
 // same reports what differs from how the home was.
 func (u *userHome) same(when string, before map[string]string) {
 	u.t.Helper()
-	now := u.look()
+	u.compare(when, u.look(), before)
+}
+
+func (u *userHome) compare(when string, now, before map[string]string) {
+	u.t.Helper()
 	for name, want := range before {
 		if got, ok := now[name]; !ok || got != want {
 			u.t.Errorf("%s: %s is %q, want %q", when, name, got, want)

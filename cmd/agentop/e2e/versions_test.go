@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"cmp"
-	"net"
 	"net/http"
 	"os"
 	"syscall"
@@ -29,12 +28,7 @@ func TestOlderAndNewerBuildsShareAHome(t *testing.T) {
 		t.Cleanup(func() { _ = server.Close() })
 		servers[name] = server
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := freeAddress(t)
 	u.write(".agentop/config.yaml", 0o600, "# mine\nlisten: "+address+"\nservers:\n  a: {url: "+servers["a"].URL()+", key: none}\n  b: {url: "+servers["b"].URL()+", key: none}\nagents:\n  claude-code: {server: a}\n")
 
 	// turn has a conversation take a turn, which must go to a server.
