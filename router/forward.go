@@ -27,6 +27,7 @@ type target struct {
 func (t *turn) forward() *failure {
 	to, f := t.target()
 	if f != nil {
+		t.began() // it is pinned, and belongs in the lists
 		return f
 	}
 	t.leave = t.r.load.add(to.place)

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"agentop/router/config"
+	"agentop/router/control"
 	"agentop/router/credential"
 	"agentop/router/fakeserver"
 )
@@ -591,6 +592,10 @@ func TestKF_E13_ThreeKindsOfMissingKeysAreToldApart(t *testing.T) {
 			body := read(t, res)
 			if res.StatusCode != c.status {
 				t.Errorf("status %d, want %d: %s", res.StatusCode, c.status, body)
+			}
+			listed := slices.ContainsFunc(b.router.Sessions(), func(s control.Session) bool { return s.ID == "s1" && s.Server == "a" })
+			if pinned := len(b.pins.values) > 0; listed != pinned {
+				t.Errorf("the conversation is pinned: %v, and listed: %v", pinned, listed)
 			}
 			for _, want := range c.texts {
 				if !strings.Contains(body, want) {
