@@ -86,9 +86,9 @@ func (s *stage) status(c *control.Client, want func(control.Status) bool) contro
 	}
 }
 
-// TestHandOversLoseNothing replaces the worker again and again under load. No
+// TestPromise6_HandOversLoseNothing replaces the worker again and again under load. No
 // request may be lost, no stream cut, no connection refused.
-func TestHandOversLoseNothing(t *testing.T) {
+func TestPromise6_HandOversLoseNothing(t *testing.T) {
 	s := newStage(t)
 	slowServer(t, s)
 	c := s.control()
