@@ -69,7 +69,7 @@ func TestChaos(t *testing.T) {
 func (f *fault) live(t *testing.T) row {
 	clientsAtOnce, times, during := 12, 1, 200*time.Millisecond
 	if full {
-		clientsAtOnce, times, during = 32, 20, 400*time.Millisecond
+		clientsAtOnce, times, during = 32, 10, 400*time.Millisecond
 	}
 	s := newStage(t, f.stage)
 	l := s.startLoad(clientsAtOnce)
