@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -48,6 +49,12 @@ func (o *sessionsMoveOptions) run(ctx context.Context) error {
 	s, err := o.session(ctx, client, o.Agent, o.ID)
 	if err != nil {
 		return err
+	}
+	if s.Server == o.Server || strings.HasPrefix(s.Server, o.Server+"/") { // of a pool it is a member
+		if o.JSON {
+			return o.json(s)
+		}
+		return o.say("%s %s is on %s already; nothing was moved", plain.Text(s.Agent), shownID(s.ID), plain.Text(o.Server))
 	}
 	price, err := client.MovePrice(ctx, s.Agent, s.ID, o.Server)
 	if err != nil {
