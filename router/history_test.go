@@ -193,19 +193,27 @@ func TestWhatRulesCannotPlaceYetWaitsForTheIndex(t *testing.T) {
 	b.router.Recorder = late
 	b.choose("b")
 	b.route("a pinned conversation does not wait", b.claude("pinned", user("hello")+","+assistant("hi")+","+user("go on")), "pin=kept", "server=a")
-	done := make(chan *http.Response)
+	done := make(chan *http.Response, 1)
 	go func() { done <- b.claude("unknown", user("hello")) }()
-	<-late.asked
+	select {
+	case <-late.asked:
+	case res := <-done:
+		t.Fatalf("an unknown conversation did not wait for the index: %q", res.Header.Get(RouteHeader))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	gone := make(chan error)
+	gone := make(chan error, 1)
 	go func() { // another that gives up while it waits
 		req, _ := http.NewRequestWithContext(ctx, "POST", b.url+"/claude-code/v1/messages", strings.NewReader(claudeBody(user("hi"))))
 		req.Header = claudeHeader("impatient")
 		_, err := http.DefaultTransport.RoundTrip(req)
 		gone <- err
 	}()
-	<-late.asked
+	select {
+	case <-late.asked:
+	case err := <-gone:
+		t.Fatalf("another did not wait for the index: %v", err)
+	}
 	cancel()
 	if err := <-gone; err == nil {
 		t.Error("a request that was given up while it waited was answered")

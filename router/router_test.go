@@ -46,7 +46,11 @@ func TestPromise2_DurableBeforeSent(t *testing.T) {
 
 	done := make(chan *http.Response, 2)
 	go func() { done <- b.claude("s1", user("hello")) }()
-	<-entered
+	select {
+	case <-entered:
+	case res := <-done:
+		t.Fatalf("answered (%d), and its pin was not written durably", res.StatusCode)
+	}
 	// A second request of the same conversation finds the pin in memory. It
 	// must not overtake the write either.
 	go func() { done <- b.claude("s1", user("hello")) }()

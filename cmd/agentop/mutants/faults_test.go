@@ -100,3 +100,20 @@ var faults = []fault{
 	{"rotation: last lines are not carried over", "router/reqlog/rotate.go", "if err := l.keep(victims[len(victims)-1].id, clock); err != nil {", "if err := l.keep(0, clock); err != nil {", caps},
 	{"loading: what was forgotten is read with the rest", "router/reqlog/load.go", "errs := []error{l.loadForgotten(ctx)}", "errs := []error{ctx.Err()}", caps},
 }
+
+// atEachChange are the faults of the short form: one of each kind, with the
+// test that is asked alone.
+var atEachChange = []struct{ fault, suite, test string }{
+	{"rule 1: pins do not count", "placement", "TestPropertyAPinIsAlwaysKept"},
+	{"rule 2: no history", "placement", "TestRule2HistoryNamesAConversation"},
+	{"rule 2c: look-ups without bound", "placement", "TestPropertyLookupsAreBounded"},
+	{"ambiguity: the first claim wins", "placement", "TestPropertyAnAmbiguousClaimMatchesNobody"},
+	{"rule 5: unknown continuations to the chosen server", "placement", "TestPropertyAnUnknownContinuationStaysOffTheCurrentServer"},
+	{"a side request pins", "placement", "TestPropertyNoSideRequestMakesAPin"},
+	{"wait: placed without the index", "router", "TestWhatRulesCannotPlaceYetWaitsForTheIndex"},
+	{"durable: the pin is saved at leisure", "router", "TestPromise2_DurableBeforeSent"},
+	{"durable: no sync of the folder", "filestore", "TestPredecessor_03_FolderSynced"},
+	{"index: the last line read wins", "reqlog", "TestConversationIsTheSameInAnyOrder"},
+	{"cap: keys without bound", "reqlog", "TestFullTablesDropNewKeysAndSaySo"},
+	{"rotation: last lines are not carried over", "reqlog", "TestOldFilesGoAndLiveConversationsStay"},
+}
