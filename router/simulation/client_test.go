@@ -48,8 +48,6 @@ type conversation struct {
 	helper  string // system prompt of a helper that works on it; "" for its own
 	pending string // user text that was sent and not answered yet
 	terse   bool   // its servers answer with a few bytes alone
-	// tainted: the proxy died between a whole answer and its line in the log.
-	tainted bool
 
 	family *family  // shared with all branches
 	life   []string // its turns as the servers saw them
@@ -81,6 +79,7 @@ type reply struct {
 	thinking json.RawMessage // a block or item as it came
 	calls    []call
 	response string // Responses: its id
+	lost     bool   // the proxy died between the whole answer and its line in the log
 }
 
 type call struct{ id, name, input string }
@@ -91,6 +90,12 @@ func (c *conversation) last() string {
 		return c.turns[n-1].reply.sig.Server
 	}
 	return ""
+}
+
+// unlogged says that the log may not know the last reply in the history.
+func (c *conversation) unlogged() bool {
+	n := len(c.turns)
+	return n > 0 && c.turns[n-1].reply.lost
 }
 
 // branch is a copy of the conversation up to its first n turns.

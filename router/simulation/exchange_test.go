@@ -38,7 +38,7 @@ func (w *world) label(c *conversation, e event) event {
 		return afterOwn
 	case c.terse && !c.client.named:
 		return terseReplies
-	case c.tainted:
+	case c.unlogged():
 		return killed9
 	case w.history:
 		return smallTables
@@ -68,9 +68,9 @@ func (w *world) sayTo(c *conversation, e event, misdo string) bool {
 
 // take enters a reply into the client's history.
 func (w *world) take(c *conversation, r reply) {
+	r.lost = w.proxy.dead()
 	c.turns = append(c.turns, turn{c.pending, r})
 	c.pending = ""
-	c.tainted = w.proxy.dead()
 }
 
 // send sends a main turn and reads its reply. early, if set, is called once

@@ -115,7 +115,7 @@ func (w *world) doCompact() error {
 		c.window++
 		c.turns, c.pending = nil, "Another language model started to solve this problem. "+r.text
 	default:
-		c.turns = []turn{{"What did we do so far?", reply{sig: r.sig, text: r.text}}}
+		c.turns = []turn{{"What did we do so far?", reply{sig: r.sig, text: r.text, lost: r.lost}}}
 	}
 	w.turns(c, compacted, 3)
 	return nil
@@ -158,6 +158,7 @@ func (w *world) readSide(c *conversation, res result) (reply, bool) {
 		return reply{}, false
 	}
 	r, err := readReply(c.client.format, true, res.body)
+	r.lost = w.proxy.dead()
 	return r, err == nil
 }
 
