@@ -179,8 +179,12 @@ func triedBy(err error) []string {
 }
 
 func (t *turn) waysOut() string {
-	if t.pin == nil || !isMain(t.decision.Turn) {
-		return "start the server, or choose another: `agentop server use NAME --agent " + string(t.rec.Agent) + "`"
+	mend := "start the server"
+	if t.server == nil {
+		mend = "check the network" // an own upstream is hardly the user's to start
 	}
-	return "start the server and go on, or move it: `agentop sessions move " + placement.Plain(t.conv.Session) + " SERVER`"
+	if t.pin == nil || !isMain(t.decision.Turn) {
+		return mend + ", or choose another: `agentop server use NAME --agent " + string(t.rec.Agent) + "`"
+	}
+	return mend + " and go on, or move it: `agentop sessions move " + placement.Plain(t.conv.Session) + " SERVER`"
 }
