@@ -2,7 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -69,7 +71,10 @@ func (o *serverImportOptions) run(ctx context.Context) error {
 		}
 	}
 	found, err := importer.Read(o.From, home, o.File, configuredNames(&view.Status))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && o.File == "":
+		return hint(err, "if "+o.From+" keeps its file elsewhere, name it: --file FILE")
+	case err != nil:
 		return err
 	}
 	if rest, below := strings.CutPrefix(found.File, strings.TrimRight(home, "/")+"/"); below {

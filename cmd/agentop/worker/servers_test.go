@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type running struct {
 	home home.Home
 	url  string
 	stop func()
+
+	stderr bytes.Buffer // may be read once the proxy is ready
 	*control.Client
 }
 
@@ -54,7 +57,7 @@ func (r *running) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan []string, 1), make(chan error, 1)
 	go func() {
-		done <- Run(ctx, Options{Home: r.home, Version: "test", Stderr: io.Discard, Ready: func(a []string) { ready <- a }})
+		done <- Run(ctx, Options{Home: r.home, Version: "test", Stderr: &r.stderr, Ready: func(a []string) { ready <- a }})
 	}()
 	r.stop = func() {
 		r.Close()
@@ -355,6 +358,9 @@ servers:
 	for _, want := range []string{"server lab: insecure_skip_verify is on", "server gpu: gpu.example.com is plain http"} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+		if !strings.Contains(r.stderr.String(), "agentop: warning: "+want) {
+			t.Errorf("the terminal is not told %q:\n%s", want, &r.stderr)
 		}
 		if !strings.Contains(strings.Join(status.Warnings, "\n"), want) {
 			t.Errorf("the status lacks %q: %q", want, status.Warnings)

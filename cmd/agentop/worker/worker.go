@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Home    home.Home
 	Version string
-	Stderr  io.Writer
+	Stderr  io.Writer // gets what is to be warned of at each start
 	// Drain is how long streams may go on after ctx is done; 0 means DefaultDrain.
 	Drain time.Duration
 	// Ready is called once the proxy serves, with the addresses it listens on.
@@ -121,6 +121,9 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	})
 	w.wide = wideFiles(w.opts.Home)
 	w.warn(w.config.Current())
+	for _, line := range w.warnings(w.config.Current()) { // a terminal shows no log
+		_, _ = fmt.Fprintln(w.opts.Stderr, "agentop: warning: "+line)
+	}
 	w.config.OnChange(func(old, now *config.Config) {
 		w.warn(now)
 		w.tellChanges(old, now)
