@@ -92,12 +92,15 @@ func (m *model) lost(err error) tea.Cmd {
 		return nil
 	}
 	l := &m.screen.Link
+	var troubled *TroubledError
 	wasUp := m.link.inbox != nil
 	m.link.inbox = nil
 	after := retryAfter(m.link.tries)
 	m.link.tries++
 	switch {
 	case wasUp: // it is told when it cannot be opened again
+	case errors.As(err, &troubled):
+		l.State, l.Reason, l.PID = view.LinkTroubled, sentence(err), troubled.PID
 	case l.State == view.LinkStarting:
 	case errors.Is(err, ErrNotRunning):
 		l.State, l.Reason = view.LinkStopped, ""

@@ -283,6 +283,22 @@ func TestProxyThatWasNeverStarted(t *testing.T) {
 	})
 }
 
+func TestProxyThatCannotServe(t *testing.T) {
+	src := newFake()
+	src.down = &TroubledError{PID: 77, Reason: "config.yaml:4:9: unknown field", Cure: "correct it"}
+	riggedWith(t, src, startable{src}, func(r *rig) {
+		r.shows("proxy cannot serve", "config.yaml:4:9: unknown field; correct it", "process 77")
+		r.hides("press p")
+		r.keys("p")
+		r.told()
+		src.mu.Lock()
+		src.down = nil
+		src.mu.Unlock()
+		r.wait(2 * time.Second)
+		r.shows("proxy runs", "alpha")
+	})
+}
+
 func TestStartThatFailsIsTold(t *testing.T) {
 	src := newFake()
 	src.down = ErrNotRunning

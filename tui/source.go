@@ -67,6 +67,20 @@ type Event struct {
 // ErrNotRunning is wrapped by a Source's errors when no proxy runs.
 var ErrNotRunning = errors.New("no agentop proxy is running")
 
+// TroubledError is a Source's error when a proxy runs that cannot serve: it
+// answers every request with the reason, which is the text.
+type TroubledError struct {
+	PID    int
+	Reason string
+	Cure   string // what mends it, "" where the reason says so
+}
+
+// Error implements error.
+func (e *TroubledError) Error() string { return e.Reason }
+
+// Hint implements Hinted.
+func (e *TroubledError) Hint() string { return e.Cure }
+
 // Hinted is an error that knows what to do about it.
 type Hinted interface {
 	error

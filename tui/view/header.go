@@ -114,6 +114,8 @@ func (t *Theme) linkWords(state LinkState) (string, style, string) {
 		return t.glyph.down, bad, "proxy does not run"
 	case LinkLost:
 		return t.glyph.failing, caution, "proxy cannot be reached"
+	case LinkTroubled:
+		return t.glyph.down, bad, "proxy cannot serve"
 	case LinkStarting:
 		return t.glyph.unknown, caution, "proxy starts"
 	}
@@ -199,7 +201,7 @@ func (s *Screen) destination(a *Agent) (string, style) {
 func (s *Screen) problems(now time.Time) []string {
 	var list []string
 	st := &s.Status
-	if s.Link.State == LinkStopped || s.Link.State == LinkLost {
+	if s.Link.State == LinkStopped || s.Link.State == LinkLost || s.Link.State == LinkTroubled {
 		list = append(list, s.linkProblem())
 	}
 	if st.Store.ReadOnly != "" {
@@ -223,6 +225,9 @@ func (s *Screen) problems(now time.Time) []string {
 
 // linkProblem says what to do when no proxy answers.
 func (s *Screen) linkProblem() string {
+	if s.Link.State == LinkTroubled {
+		return "every request is answered with an error: " + dash(s.Link.Reason) + " (process " + itoa(s.Link.PID) + ")"
+	}
 	text := "no agentop proxy runs: agents that are pointed here get no answer"
 	if s.Link.State == LinkLost {
 		text = "the proxy does not answer: " + dash(s.Link.Reason)

@@ -65,6 +65,9 @@ func (s *Screen) proxyDetail(w int, now time.Time) []string {
 	if len(st.Listen) > 0 {
 		f.add("try it", normal, "ANTHROPIC_BASE_URL=http://"+s.address()+"/claude-code claude")
 	}
+	if s.Link.State != LinkUp && s.Link.AsOf.IsZero() {
+		return f.lines // nothing more is known
+	}
 	f.add("version", normal, st.Version)
 	if st.PID > 0 {
 		f.add("process", normal, itoa(st.PID)+", started "+clock(st.Started, now))

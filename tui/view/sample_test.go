@@ -171,6 +171,10 @@ var screens = map[string]func() *Screen{
 	"never": func() *Screen {
 		return &Screen{Theme: NewTheme(true, false), Link: Link{State: LinkStopped, Start: "agentop proxy"}}
 	},
+	"troubled": func() *Screen {
+		return &Screen{Theme: NewTheme(true, false), Body: BodyProxy, Link: Link{State: LinkTroubled, PID: 4242, CanKey: true,
+			Reason: `/home/u/.agentop/config.yaml:4:9: unknown field "ulr"; did you mean "url"?`}}
+	},
 	"broken": func() *Screen {
 		s := sample()
 		s.Status.Store = Store{Pins: 4, Error: "sync pins.json: no space left on device", Since: noon.Add(-time.Hour), Unsaved: 2}

@@ -45,6 +45,7 @@ type Link struct {
 	State  LinkState
 	AsOf   time.Time // when what is shown was last known to be true
 	Reason string    // why it is not connected
+	PID    int       // of a proxy that cannot serve
 	Start  string    // the command that starts a proxy
 	CanKey bool      // a key starts it, too
 }
@@ -58,6 +59,7 @@ const (
 	LinkUp
 	LinkStopped  // no proxy runs
 	LinkLost     // it ran, and cannot be reached
+	LinkTroubled // one runs, and answers every request with why it cannot serve
 	LinkStarting // told to start
 )
 

@@ -141,6 +141,9 @@ func (s *Screen) sessionPane(w, h int, now time.Time) []string {
 // sessionNote is what stands beside the pane's title.
 func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	var notes []string
+	if s.Link.State != LinkUp && s.Link.AsOf.IsZero() {
+		return "" // there may be any number
+	}
 	if w < 60 {
 		notes = append(notes, itoa(len(s.Rows))+" shown")
 		if c.folded() != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/supervise"
 	"agentop/router/control"
 	"agentop/tui"
 	"agentop/tui/view"
@@ -96,9 +97,18 @@ func screenErr(err error) error {
 func (s *screenSource) Subscribe(ctx context.Context) (tui.Stream, error) {
 	stream, err := s.client.Subscribe(ctx)
 	if err != nil {
-		return nil, screenErr(err)
+		return nil, s.notRunning(err)
 	}
 	return screenStream{stream}, nil
+}
+
+// notRunning tells a proxy that cannot serve from none.
+func (s *screenSource) notRunning(err error) error {
+	holder, held := supervise.Find(s.home)
+	if errors.Is(err, control.ErrNotRunning) && held && holder.Trouble != "" {
+		return &tui.TroubledError{PID: holder.PID, Reason: holder.Trouble, Cure: holder.Cure}
+	}
+	return screenErr(err)
 }
 
 type screenStream struct{ *control.Stream }
