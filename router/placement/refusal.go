@@ -44,8 +44,8 @@ func (r Refusal) Text() string {
 		return fmt.Sprintf("agentop: %s server %q, which is no longer configured. Add it back under the same name: `agentop server add %s URL`. %s",
 			r.subject(), r.Server, r.Server, r.otherwise(use))
 	case RefusedFormat:
-		return fmt.Sprintf("agentop: %s server %q, which does not speak the %s API that %s uses. %s",
-			r.subject(), r.Server, formatName(r.Format), agent, r.otherwise(use))
+		return fmt.Sprintf("agentop: %s server %q, which does not speak the %s API that %s uses. If it has learned it since it was asked, try again in a moment. %s",
+			r.subject(), r.Server, formatName(r.Format), agent, r.elsewhere(use))
 	case RefusedUpstreamOff:
 		return fmt.Sprintf("agentop: %s %s's own upstream, which config.yaml switches off (`upstream: none`). Take that line out to go on. %s",
 			r.subject(), agent, r.otherwise(use))
@@ -69,6 +69,15 @@ func (r Refusal) otherwise(use string) string {
 		return fmt.Sprintf("The conversation is kept; a new one works at once, and `agentop sessions move %s SERVER` moves this one.", Plain(r.Session))
 	}
 	return "Or choose another server for new conversations: " + use + "."
+}
+
+// elsewhere is the way out where a new conversation would fare no better at
+// the same server.
+func (r Refusal) elsewhere(use string) string {
+	if r.Running && r.Session != "" {
+		return fmt.Sprintf("The conversation is kept; `agentop sessions move %s SERVER` moves it, and %s chooses another server for new ones.", Plain(r.Session), use)
+	}
+	return "Else choose another server for new conversations: " + use + "."
 }
 
 func formatName(f outline.Format) string {

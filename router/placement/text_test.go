@@ -67,7 +67,7 @@ func TestARefusalSaysWhatToDo(t *testing.T) {
 		{"removed, not a conversation's turn", Refusal{Kind: RefusedRemoved, Agent: agents.ClaudeCode, Session: "S", Server: "gone"},
 			[]string{`"gone"`, "`agentop server add gone URL`", "`agentop server use NAME --agent claude-code`"}},
 		{"format", Refusal{Kind: RefusedFormat, Agent: agents.Codex, Session: px("ab"), Server: "llama", Format: outline.Responses, Running: true},
-			[]string{`"llama"`, "OpenAI Responses", "codex", "a new one works", "sessions move px:ab SERVER"}},
+			[]string{`"llama"`, "OpenAI Responses", "codex", "try again in a moment", "sessions move px:ab SERVER", "`agentop server use NAME --agent codex`"}},
 		{"own upstream off", Refusal{Kind: RefusedUpstreamOff, Agent: agents.Codex, Session: "S", Server: Own, Running: true},
 			[]string{"codex's own upstream", "`upstream: none`", "a new one works"}},
 		{"nowhere", Refusal{Kind: RefusedNoServer, Agent: "aider"}, []string{"aider has no server", "`agentop server use NAME --agent aider`"}},
