@@ -24,6 +24,9 @@ var owners = sync.OnceValue(func() Owners {
 // from. Where it does not, `token` in the configuration keeps others out.
 func TellsOwners() bool { return owners() != nil }
 
+// maxHeaders is how many bytes of headers are read of a request.
+const maxHeaders = 256 << 10
+
 // NewServer makes the HTTP server that agents talk to. There is no limit on
 // how long a request or an answer takes: a model may think for an hour.
 func NewServer(h http.Handler, errors *log.Logger) *http.Server {
@@ -38,7 +41,7 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       10 * time.Minute,
-		MaxHeaderBytes:    256 << 10,
+		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          errors,
 	}
 }

@@ -1,0 +1,58 @@
+package router
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// This file is about requests that are no HTTP, or whose headers are too
+// large: net/http answers them before a handler sees them, in plain text,
+// which agents show as if a model's server had said it.
+
+// textHead is what net/http writes between the status and the text of its own
+// answers. No answer of a handler has these two headers alone.
+var textHead = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+// Write replaces what net/http says by itself.
+func (c *roomTCP) Write(p []byte) (int, error) {
+	answer := unreadable(p)
+	if answer == nil {
+		return c.TCPConn.Write(p)
+	}
+	if _, err := c.TCPConn.Write(answer); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// unreadable is agentop's answer in place of one of net/http's own, in a shape
+// that all agents read; nil if p is something else.
+func unreadable(p []byte) []byte {
+	const start = "HTTP/1.1 "
+	if !bytes.HasPrefix(p, []byte(start)) {
+		return nil
+	}
+	line, _, found := bytes.Cut(p, textHead)
+	if !found || bytes.IndexByte(line, '\r') >= 0 {
+		return nil
+	}
+	status := string(line[len(start):])
+	message := "agentop: the request cannot be read (" + status + "); send it as HTTP/1.1"
+	if code, _, _ := bytes.Cut(line[len(start):], []byte(" ")); string(code) == strconv.Itoa(http.StatusRequestHeaderFieldsTooLarge) {
+		message = "agentop: the request's headers are too large (" + strconv.Itoa(maxHeaders>>10) + " KB are allowed); send fewer"
+	}
+	body, err := json.Marshal(map[string]any{"type": "error", "error": map[string]string{
+		"type": "invalid_request_error", "code": "invalid_prompt", "source": "agentop", "message": message,
+	}})
+	if err != nil {
+		return nil // strings encode
+	}
+	var out bytes.Buffer
+	out.Write(line)
+	out.WriteString("\r\nContent-Type: application/json\r\nConnection: close\r\n" + RouteHeader +
+		": agent=other; session=; turn=none; pin=none; server=-\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n")
+	out.Write(body)
+	return out.Bytes()
+}
