@@ -22,13 +22,20 @@ type Options struct {
 	Settle time.Duration
 	// Poll is how often the file is looked at (not read) without a
 	// notification, as a net under those that the system sends, or in their
-	// place where it sends none; 0 means each second.
+	// place where it sends none; 0 means each ten seconds in the first case,
+	// which wakes an idle laptop seldom, and each second in the other.
 	Poll time.Duration
 	// NoNotify leaves the system's notifications out.
 	NoNotify bool
 
 	read func(path string) ([]byte, error) // nil for readFile; of tests
 }
+
+// How often the file is looked at without notifications, and with them.
+const (
+	pollAlone  = time.Second
+	pollBeside = 10 * time.Second
+)
 
 // Watcher keeps the configuration that is in force. Its methods may be called
 // from any goroutine.
@@ -57,9 +64,6 @@ func Watch(ctx context.Context, path string, opts Options) *Watcher {
 	if opts.Settle <= 0 {
 		opts.Settle = 500 * time.Millisecond
 	}
-	if opts.Poll <= 0 {
-		opts.Poll = time.Second
-	}
 	if opts.read == nil {
 		opts.read = readFile
 	}
@@ -77,6 +81,12 @@ func Watch(ctx context.Context, path string, opts Options) *Watcher {
 	f := &follower{w: w, unread: unread}
 	if !opts.NoNotify {
 		f.notify, _ = fsnotify.NewWatcher() // without it, polling does
+	}
+	if opts.Poll <= 0 {
+		w.opts.Poll = pollAlone
+		if f.notify != nil {
+			w.opts.Poll = pollBeside
+		}
 	}
 	f.rewatch()
 	go f.run(ctx)
