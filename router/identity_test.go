@@ -2,7 +2,9 @@ package router
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"agentop/agents"
 	"agentop/router/fakeserver"
@@ -109,5 +111,20 @@ func TestForgettingOneOfTwoTwinsLeavesTheOther(t *testing.T) {
 				t.Errorf("the forgotten one: %v, want its own upstream under a name of its own", got)
 			}
 		})
+	}
+}
+
+// A conversation's reason is written once and read for a month.
+func TestWhyHereTellsOfWhichDay(t *testing.T) {
+	b := newBench(t, nil)
+	at := time.Date(2026, 11, 29, 14, 2, 0, 0, time.UTC)
+	var days atomic.Int64
+	b.router.Now = func() time.Time { return at.AddDate(0, 0, int(days.Load())) }
+	b.route("opening", b.claude("s1", user("hello")), "server=a")
+	for day, want := range []string{"opened 14:02 when claude-code was set to a", "opened 29 Nov 14:02 when claude-code was set to a"} {
+		days.Store(int64(day))
+		if s, ok := b.router.Session(placement.Conversation{Agent: agents.ClaudeCode, Session: "s1"}); !ok || s.Why != want {
+			t.Errorf("%d days later: %q, want %q", day, s.Why, want)
+		}
 	}
 }

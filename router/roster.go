@@ -112,7 +112,7 @@ func (r *roster) get(c placement.Conversation, now time.Time) (control.Session, 
 	if !ok {
 		return control.Session{}, false
 	}
-	return withRunning(*row, now), true
+	return asOf(*row, now), true
 }
 
 // list returns all rows, the newest main turn first.
@@ -120,7 +120,7 @@ func (r *roster) list(now time.Time) []control.Session {
 	r.mu.Lock()
 	list := make([]control.Session, 0, len(r.rows))
 	for _, row := range r.rows {
-		list = append(list, withRunning(*row, now))
+		list = append(list, asOf(*row, now))
 	}
 	r.mu.Unlock()
 	sort.Slice(list, func(i, j int) bool {
@@ -146,7 +146,10 @@ func (r *roster) streaming(n int) []control.Streaming {
 	return list
 }
 
-func withRunning(s control.Session, now time.Time) control.Session {
+// asOf is a row as it reads at a time: whether it runs, and of which day its
+// reason tells.
+func asOf(s control.Session, now time.Time) control.Session {
+	s.Why = placement.Dated(s.Why, s.Opened, now)
 	s.Running = s.Streams > 0 || (!s.LastTurn.IsZero() && now.Sub(s.LastTurn) < runningFor)
 	return s
 }
@@ -157,7 +160,7 @@ func (r *roster) running(agent agents.Agent, now time.Time) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c, row := range r.rows {
-		if (agent == "" || c.Agent == agent) && withRunning(*row, now).Running && row.Server != "" {
+		if (agent == "" || c.Agent == agent) && asOf(*row, now).Running && row.Server != "" {
 			counts[row.Server]++
 		}
 	}

@@ -125,7 +125,7 @@ func New(p Parts) *Router {
 		r.Watched = func() bool { return true }
 	}
 	r.roster = newRoster(r.Watched, func(s control.Session) {
-		s = withRunning(s, p.Now())
+		s = asOf(s, p.Now())
 		p.Publish(control.Event{Kind: control.EventSession, Session: &s})
 	})
 	return r

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"agentop/agents"
@@ -41,6 +42,19 @@ func Why(a agents.Agent, d Decision, at, now time.Time) string {
 		return fmt.Sprintf("%s has no upstream of its own", a)
 	}
 	return whySide(d)
+}
+
+// Dated is a line that Why wrote at a time, as it reads at another: where that
+// is another day, the line tells which one it was.
+func Dated(why string, at, now time.Time) string {
+	written, read := clock(at, at), clock(at, now)
+	if rest, ok := strings.CutPrefix(why, "opened "+written+" "); ok {
+		return "opened " + read + " " + rest
+	}
+	if rest, ok := strings.CutSuffix(why, " since "+written); ok {
+		return rest + " since " + read
+	}
+	return why
 }
 
 // whySide is the line for what pins nothing; only a request's own row shows it.
