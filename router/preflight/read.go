@@ -100,7 +100,7 @@ func (a *asking) readKey() {
 		case refusesKey(r):
 			refused = true
 		case hasPath(r) && r.status != http.StatusInternalServerError:
-			a.answer.Key = KeyAccepted
+			a.accepted()
 			return
 		}
 	}
@@ -111,6 +111,13 @@ func (a *asking) readKey() {
 	case refused, lists:
 		a.answer.Key = KeyRefused
 	case a.answer.Listed:
+		a.accepted()
+	}
+}
+
+// accepted notes that the key was taken, if one was sent.
+func (a *asking) accepted() {
+	if a.KeyErr == nil {
 		a.answer.Key = KeyAccepted
 	}
 }

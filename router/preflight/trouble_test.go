@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -302,5 +303,21 @@ func TestCheckProposesTheMissingLines(t *testing.T) {
 				t.Errorf("%d names told, want all %d", len(got.All), len(c.asked))
 			}
 		})
+	}
+}
+
+// A server that wants no key takes none: what could not be had is not said to
+// be accepted.
+func TestAKeyThatIsNotThereIsNotAccepted(t *testing.T) {
+	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `{"data":[{"id":"glm-5"}]}`)
+	}))
+	defer open.Close()
+	server := &config.Server{Name: "glm", URL: open.URL, Key: config.KeySource{Kind: config.KeyEnv, Env: "NOT_SET"}}
+	for _, missing := range []error{nil, errors.New("the variable is not set")} {
+		a := Asker{Server: server, KeyErr: missing, Transport: func(*url.URL) (http.RoundTripper, error) { return http.DefaultTransport, nil }}
+		if got := a.Ask(t.Context()).Key; (got == KeyAccepted) != (missing == nil) {
+			t.Errorf("key missing: %v: it is told to be %v", missing, got)
+		}
 	}
 }
