@@ -85,6 +85,33 @@ func TestClockPutForward(t *testing.T) {
 	wantGet(t, s, "z", "", false)
 }
 
+// TestClockPutForwardAfterItWasAhead sets the clock a year ahead, then ten years
+// back, then right: what was written in between bears the stamp of the year
+// ahead, since stamps never go back, and keeps the time it had left all the same.
+func TestClockPutForwardAfterItWasAhead(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	path, clock := newPath(t), newFakeClock()
+	s := open(t, path, clock.option())
+	setDurable(t, s, "before", "1")
+	clock.jump(year)
+	s.Set("ahead", "1", 31*24*time.Hour)
+	clock.jump(-11 * year)
+	s.Set("back", "1", 31*24*time.Hour)
+	wantGet(t, s, "back", "1", true)
+	clock.jump(10 * year)
+	setDurable(t, s, "after", "1")
+	for _, key := range []string{"ahead", "back"} {
+		if ttl, err := s.TTL(key); err != nil || ttl < 31*24*time.Hour {
+			t.Errorf("TTL of %q = %v, %v; want 31 days or more", key, ttl, err)
+		}
+	}
+	mustClose(t, s)
+	s = open(t, path, clock.option())
+	for _, key := range []string{"before", "ahead", "back", "after"} {
+		wantGet(t, s, key, "1", true)
+	}
+}
+
 // TestPutBackClockOfAnother has a process whose writes bear times to come, as
 // before its clock was put right: who writes after that is the later.
 func TestPutBackClockOfAnother(t *testing.T) {

@@ -172,6 +172,7 @@ func (m *memory) writeLocked(do func(e edit) error) error {
 		return ErrClosed
 	}
 	e := edit{m, m.now()}
+	m.compareClocks(e.now) // or a clock that is wrong for a moment goes unseen, and with it what is written then
 	if err := do(e); err != nil {
 		return err
 	}

@@ -132,10 +132,13 @@ func lastUse(r *record, recency func(string) time.Time) int64 {
 }
 
 // putForward gives every key that is to lapse and was written before after,
-// Unix µs, by more of the wall clock's time. Needs the lock.
+// Unix µs, by more of the wall clock's time. Stamps never go back: one that is
+// still to come, of a clock that was ahead, does not tell when its key was
+// written, and the key would rather live too long. Needs the lock.
 func (t *table) putForward(by time.Duration, after int64, now time.Time) {
 	for _, r := range t.recs {
-		if r.expires == 0 || r.stamp >= after {
+		written := r.stamp >= after && (r.stamp <= now.UnixMicro() || !r.lapsed(now.UnixMilli()))
+		if r.expires == 0 || written {
 			continue
 		}
 		c := r.copy()
