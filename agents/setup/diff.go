@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // diffContext is how many equal lines a diff shows around a change.
@@ -51,15 +52,21 @@ func unified(name string, old, now []byte, oldExists, nowExists bool) string {
 // secrets are values that a diff must not show: those of keys that are named
 // like a credential, and the user and password of an address.
 var (
-	secretValue = regexp.MustCompile(`(?i)([\w.-]*(?:key|token|secret|passw|auth|credential|cookie|header)[\w.-]*["']?\s*[:=]\s*["'])[^"'\r\n]+`)
-	userInfo    = regexp.MustCompile(`://[^/@\s"']+@`)
+	secretValue = lazily(`(?i)([\w.-]*(?:key|token|secret|passw|auth|credential|cookie|header)[\w.-]*["']?\s*[:=]\s*["'])[^"'\r\n]+`)
+	userInfo    = lazily(`://[^/@\s"']+@`)
 )
+
+// lazily compiles an expression when it is first used: most runs of the
+// program never do, and all would wait for it.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 func masked(line string) string {
 	if strings.Contains(line, hintPath[1]) {
 		return line
 	}
-	return userInfo.ReplaceAllString(secretValue.ReplaceAllString(line, "${1}(not shown)"), "://(not shown)@")
+	return userInfo().ReplaceAllString(secretValue().ReplaceAllString(line, "${1}(not shown)"), "://(not shown)@")
 }
 
 // merge sets removed and added lines with their signs, equal ones between

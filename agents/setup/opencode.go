@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -183,7 +182,7 @@ func (w World) openCodeLogins() []string {
 }
 
 // providerName is what can be a path segment here and a name in config.yaml.
-var providerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var providerName = lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // apiWords are path segments that would not be taken for a provider.
 var apiWords = []string{"messages", "responses", "chat", "completions", "embeddings", "models", "files", "api"}
@@ -198,7 +197,7 @@ func (s *Setup) moveProvider(p *Plan, id string, settings map[string]any) {
 	case speaks == foreign:
 		leave("it has an API of its own")
 		return
-	case !providerName.MatchString(id) || slices.Contains(apiWords, id) || isVersion(id):
+	case !providerName().MatchString(id) || slices.Contains(apiWords, id) || isVersion(id):
 		leave("its name cannot be a part of a base URL")
 		return
 	case !known:
@@ -248,7 +247,7 @@ func (p *Plan) afterMark() []byte {
 // files in it filled in; false where one of them is empty.
 func (w World) openCodeAddress(id string, settings map[string]any) (string, bool) {
 	address := firstOf(text(settings, "options", "baseURL"), text(settings, "api"))
-	full := filled.ReplaceAllStringFunc(address, func(part string) string {
+	full := filled().ReplaceAllStringFunc(address, func(part string) string {
 		kind, name, _ := strings.Cut(strings.Trim(part, "{}"), ":")
 		if kind == "env" {
 			return w.getenv(name)
@@ -268,7 +267,7 @@ func (w World) openCodeAddress(id string, settings map[string]any) (string, bool
 }
 
 // filled are the parts of a value that OpenCode replaces.
-var filled = regexp.MustCompile(`\{(env|file):[^}]*\}`)
+var filled = lazily(`\{(env|file):[^}]*\}`)
 
 // openCodeOver lists the files that win over the global ones.
 func (w World) openCodeOver(providers []string) []Override {

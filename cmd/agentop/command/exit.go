@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"agentop/cmd/agentop/command/plain"
+	"agentop/cmd/agentop/supervise"
 	"agentop/router/config"
 	"agentop/router/control"
 )
@@ -61,7 +63,23 @@ func Main(b Build, args []string) int {
 		defer stop()
 		context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	}
-	return newApp(b).execute(ctx, args)
+	a := newApp(b)
+	if serves, worker := isProxy(args); serves {
+		// The tree of all commands is not needed to start fast, and would stay
+		// in the memory of a process that runs for weeks.
+		return a.exit((&proxyOptions{App: a, Worker: worker}).run(ctx))
+	}
+	return a.execute(ctx, args)
+}
+
+// workerArgs make this program a worker.
+var workerArgs = []string{"proxy", "--" + supervise.WorkerFlag}
+
+// isProxy reports whether a command line is `proxy` and nothing else, or a
+// worker's.
+func isProxy(args []string) (serves, worker bool) {
+	worker = slices.Equal(args, workerArgs)
+	return worker || slices.Equal(args, workerArgs[:1]), worker
 }
 
 // execute runs one command line.
