@@ -26,6 +26,9 @@ func Unserved(text, hint string, passing bool) http.Handler {
 				rt.agent = split.Agent
 			}
 		}
+		if path := req.URL.Path; path == pathReady || path == pathHealthy {
+			answer = unavailable("unserved", text, hint) // whoever asks so looks at the status
+		}
 		if reason := guard(req); reason != "" {
 			answer = fail(http.StatusForbidden, "guard", "refused: %s", reason)
 		}
