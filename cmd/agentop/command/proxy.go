@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
 		Listen:   func() (string, error) { return listenAddress(o.Home) },
 		Down:     unserved,
-		Command:  []string{"proxy", "--" + supervise.WorkerFlag},
+		Command:  workerArgs,
 		Terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		Grace:    func() time.Duration { return grace(manager) },
 	})
@@ -161,10 +162,20 @@ func runWorker(ctx context.Context, o ProxyOptions) error {
 		Supervisor: child, Listeners: child.Listeners(), Ended: child.Ended,
 	})
 	if err != nil {
-		child.Failed(err.Error(), hintFor(err))
+		child.Failed(err.Error(), cmp.Or(hintFor(err), badConfigHint(err)))
 		return errSilent // the supervisor tells it
 	}
 	return nil
+}
+
+// badConfigHint is for those whose agents show them the error: they see no
+// command beside it.
+func badConfigHint(err error) string {
+	var bad config.Errors
+	if !errors.As(err, &bad) {
+		return ""
+	}
+	return "correct it: it is taken at once; `agentop config check` says whether it is right"
 }
 
 // listenAddress is where the configuration says to listen. With an error, it
