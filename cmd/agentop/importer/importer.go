@@ -75,6 +75,10 @@ func (f *Found) settle(taken []string) {
 	taken = slices.Clone(taken)
 	var kept []Server
 	for _, s := range f.Servers {
+		if !s.Secret.IsZero() && strings.Contains(s.URL, s.Secret.Reveal()) { // an address is shown
+			f.Skipped = append(f.Skipped, Skipped{s.From, "its key stands in its address, where agentop has no key"})
+			continue
+		}
 		if i := slices.IndexFunc(kept, func(o Server) bool { return s.same(o) }); i >= 0 {
 			for _, line := range s.Rename {
 				if !slices.Contains(kept[i].Rename, line) {
