@@ -82,5 +82,8 @@ dist: need-go ## make a release in dist/: archives, Debian packages, install.sh,
 cover: ## coverage by package
 	go test -cover ./...
 
+vuln: ## known vulnerabilities in what the program calls (needs vuln.go.dev)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
 clean: ## remove what the build and the tests made
 	rm -rf bin dist .cache

@@ -116,6 +116,20 @@ func TestKF_L9_ManagersWaitForStreams(t *testing.T) {
 	}
 }
 
+// The service may do what it needs and no more, and others may read nothing
+// that it writes.
+func TestUnitGivesFewRights(t *testing.T) {
+	unit := unitOf(t, newPlace(t).spec())
+	for _, want := range []string{
+		"UMask=0077", "NoNewPrivileges=yes", "RestrictSUIDSGID=yes", "RestrictRealtime=yes", "LockPersonality=yes", "SystemCallArchitectures=native",
+		"RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+	} {
+		if !strings.Contains(unit, "\n"+want+"\n") {
+			t.Errorf("%q is not in\n%s", want, unit)
+		}
+	}
+}
+
 // The second copy's exit code is one that systemd does not answer with a
 // start.
 func TestKF_L3_SystemdDoesNotRetryTheSecondCopy(t *testing.T) {

@@ -44,7 +44,8 @@ func serviceUnit(s Spec, withHome bool) (string, error) {
 	line("KillMode=process\nTimeoutStopSec=%d", int(StopLimit.Seconds()))
 	line("UMask=0077\nLimitNOFILE=65536")
 	line("# What `key: command:` runs is bound by these too; one that needs setuid wants NoNewPrivileges=no.")
-	line("NoNewPrivileges=yes\nRestrictSUIDSGID=yes\nRestrictRealtime=yes\nLockPersonality=yes")
+	line("NoNewPrivileges=yes\nRestrictSUIDSGID=yes\nRestrictRealtime=yes\nLockPersonality=yes\nSystemCallArchitectures=native")
+	line("# Netlink tells whose a connection is.\nRestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK")
 	line("Environment=%s", quoteEnv(Variable{EnvName, Systemd}))
 	if withHome {
 		line("Environment=%s", quoteEnv(Variable{home.EnvName, s.Home.String()}))
