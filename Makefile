@@ -1,7 +1,7 @@
 # Every target that has a ## comment is listed by `make`.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build run test check race fuzz crash bench soak mutants chaos e2e golden docs dist cover clean need-go need-git
+.PHONY: help build run test check race fuzz crash bench soak mutants chaos e2e golden docs dist cover vuln clean need-go need-git
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
