@@ -42,7 +42,6 @@ type inode struct {
 	lost         bool // a sync failed: the system dropped what was unsynced and calls it clean
 	mode         fs.FileMode
 	mtime        int64
-	links        int
 }
 
 // nameOp is a change of names, atomic on disk.

@@ -57,7 +57,7 @@ func decode(b []byte, known lookup) (*image, error) {
 func newerOr(b []byte, err error) error {
 	s := &scanner{b: b}
 	var newer error
-	s.members(func(name quoted) error {
+	_ = s.members(func(name quoted) error { // err says already what is wrong
 		raw, _, err := s.value()
 		if err == nil && name.is("version") && (len(raw) > 18 || atoi(raw) > formatVersion) {
 			newer = fmt.Errorf("%w: the file has version %.20s, this program reads %d", ErrNewerFormat, raw, formatVersion)

@@ -151,13 +151,6 @@ func (d *disk) header() header {
 	return d.head
 }
 
-// version returns which version memory has.
-func (d *disk) version() FileID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.seen
-}
-
 // nextHeader is the header of the next version.
 func (d *disk) nextHeader() header {
 	d.mu.Lock()
@@ -186,7 +179,7 @@ func (d *disk) replace(target string, h header, write func(io.Writer) error) err
 	d.next = id
 	d.mu.Unlock()
 	if err := d.fs.Rename(tmp, target); err != nil {
-		d.fs.Remove(tmp)
+		_ = d.fs.Remove(tmp) // the next process removes it
 		return err
 	}
 	// From here on the new version is what others see, durable or not.
@@ -218,7 +211,7 @@ func (d *disk) writeTemp(dir, pattern string, write func(io.Writer) error) (name
 		err = cerr
 	}
 	if err != nil {
-		d.fs.Remove(name)
+		_ = d.fs.Remove(name) // the next process removes it
 		return "", id, err
 	}
 	return name, info.ID, nil
@@ -266,7 +259,7 @@ func (d *disk) removeTemps(target string) {
 		return // only a little space is at stake
 	}
 	for _, name := range names {
-		d.fs.Remove(filepath.Join(dir, name))
+		_ = d.fs.Remove(filepath.Join(dir, name)) // another one may have done it
 	}
 }
 

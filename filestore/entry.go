@@ -177,7 +177,7 @@ func compact(raw []byte) []byte {
 		from := s.i
 		switch c := raw[s.i]; c {
 		case '"':
-			s.str()
+			_, _ = s.str() // the line was read once already
 		case ' ', '\n', '\r', '\t':
 			s.i++
 			continue

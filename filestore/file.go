@@ -69,7 +69,7 @@ func startFileStore(ctx context.Context, name string, o *options) (Store, error)
 	err := fmt.Errorf("open %q: %w", name, ctx.Err())
 	if !o.fallback {
 		go func() {
-			<-loaded
+			<-loaded //nolint:errcheck // its error has nobody left to be told to
 			s.disk.close()
 		}()
 		return nil, err
@@ -120,7 +120,7 @@ func (s *fileStore) load() error {
 		s.noteSuspect()
 		return nil
 	}
-	defer lock.Unlock()
+	defer func() { _ = lock.Unlock() }() // its end ends the lock
 	return s.catchUp(true)
 }
 

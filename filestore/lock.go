@@ -62,7 +62,7 @@ func (l *locker) try(name string, got chan<- lockResult, quit <-chan struct{}) {
 			case got <- lockResult{lock, err}:
 			case <-quit:
 				if err == nil {
-					lock.Unlock()
+					_ = lock.Unlock() // nobody waits for it
 				}
 			}
 			return
@@ -70,7 +70,7 @@ func (l *locker) try(name string, got chan<- lockResult, quit <-chan struct{}) {
 		select {
 		case <-quit:
 			return
-		case <-time.After(lockPoll + rand.N(lockPoll)):
+		case <-time.After(lockPoll + rand.N(lockPoll)): //nolint:gosec // no secret: so that two do not try in step
 		}
 	}
 }

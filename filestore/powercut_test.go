@@ -27,7 +27,7 @@ func (h *history) judge(s filestore.Store) error {
 	for key, want := range h.acked {
 		val, found, err := s.Get(key)
 		if err != nil || !found {
-			return fmt.Errorf("%q was acknowledged and is gone (%v)", key, err)
+			return fmt.Errorf("%q was acknowledged and is gone (error: %w)", key, err)
 		}
 		if got, err := strconv.Atoi(val); err != nil || got < want || got > h.written[key] {
 			return fmt.Errorf("%q is %q; %d was acknowledged, %d the last written", key, val, want, h.written[key])

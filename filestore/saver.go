@@ -253,7 +253,7 @@ func (s *fileStore) cycleLocked(ws *[]*waiter) (gen uint64, wanted bool, err err
 	}
 	defer func() {
 		wanted = lock.Wanted()
-		lock.Unlock()
+		_ = lock.Unlock() // closing the file ends the lock
 	}()
 	if err := s.catchUp(true); err != nil {
 		return 0, false, err

@@ -15,7 +15,7 @@ func syncFD(fd int) error {
 // beginWriting has the disk begin with a part of a file, without waiting. It
 // promises nothing; what goes wrong, the sync that follows tells.
 func beginWriting(fd int, from, n int64) {
-	unix.SyncFileRange(fd, from, n, unix.SYNC_FILE_RANGE_WRITE)
+	_ = unix.SyncFileRange(fd, from, n, unix.SYNC_FILE_RANGE_WRITE)
 }
 
 // sinceBoot counts the time that the machine sleeps too.

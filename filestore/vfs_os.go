@@ -82,7 +82,8 @@ func infoOf(st *unix.Stat_t) Info {
 		mode |= fs.ModeIrregular
 	}
 	return Info{Mode: mode, ID: FileID{
-		Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
+		Dev: uint64(st.Dev), //nolint:unconvert // of another type on macOS
+		Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
 	}}
 }
 
@@ -175,7 +176,7 @@ func (l *osLock) take() (ok bool, err error) {
 	err = ignoreEINTR(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		now := unix.NsecToTimeval(time.Now().UnixNano())
-		unix.Futimes(fd, []unix.Timeval{now, now}) // a courtesy: without it the wait is longer
+		_ = unix.Futimes(fd, []unix.Timeval{now, now}) // a courtesy: without it the wait is longer
 		return false, ErrLocked
 	}
 	if err != nil {
@@ -215,7 +216,7 @@ func (f *osFile) Sync() error {
 
 func ignoreEINTR(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

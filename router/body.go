@@ -60,7 +60,7 @@ func collect(r io.Reader, limit int64) ([]byte, error) {
 		blocks = append(blocks, block[:n])
 		switch {
 		case err == nil:
-		case err != io.EOF:
+		case !errors.Is(err, io.EOF):
 			return nil, err
 		case len(blocks) == 1:
 			return blocks[0], nil

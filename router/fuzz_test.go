@@ -73,7 +73,7 @@ func FuzzRequest(f *testing.F) {
 		defer cancel()
 		func() {
 			defer func() {
-				if p := recover(); p != nil && p != http.ErrAbortHandler {
+				if p := recover(); p != nil && p != any(http.ErrAbortHandler) {
 					t.Errorf("panic: %v", p)
 				}
 			}()

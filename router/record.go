@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -83,7 +84,7 @@ func (t *turn) end() {
 // cutBy says who ended the answer before its end; "" when it came whole.
 func (t *turn) cutBy() string {
 	switch {
-	case t.answer.err == io.EOF:
+	case errors.Is(t.answer.err, io.EOF):
 		return ""
 	case t.in.Context().Err() != nil, t.answer.err == nil:
 		return "client" // we stopped reading because we could not write

@@ -23,13 +23,12 @@ import (
 
 // message is an HTTP message as its receiver sees it.
 type message struct {
-	start    string   // request line, or status
-	interim  []string // statuses of 1xx answers before it
-	header   []string // "Name: value", sorted by name alone: values keep their order
-	trailer  []string
-	body     string
-	whole    bool // the body ended as its framing says
-	upgraded bool
+	start   string   // request line, or status
+	interim []string // statuses of 1xx answers before it
+	header  []string // "Name: value", sorted by name alone: values keep their order
+	trailer []string
+	body    string
+	whole   bool // the body ended as its framing says
 }
 
 // odd makes requests and answers from a seed.

@@ -33,7 +33,7 @@ func fuzzEdit(t *testing.T, syn *syntax, data []byte, path []string) {
 	f := &file{Syntax: syn.name}
 	f.note(want{path, value}, c, false)
 	var u undoing
-	back := out
+	var back []byte
 	if c.Absent {
 		back, err = syn.unset(out, path)
 	} else {

@@ -162,7 +162,7 @@ func setJSON(data []byte, path []string, value string) ([]byte, change, error) {
 	if blank(data) {
 		eol := newline(data)
 		inner := ""
-		body := object(path, value, "  ", eol, "", ": ")
+		body := object(path, value, layout{unit: "  ", eol: eol, colon: ": "})
 		return []byte(body + eol), change{Absent: true, Made: len(path) - 1, Inner: &inner}, nil
 	}
 	at, err := walkJSON(data, path)
@@ -197,21 +197,29 @@ func quoted(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// layout is the white space that new members get. Without eol all is in one
+// line.
+type layout struct{ unit, eol, indent, colon string }
+
+// deeper is the layout one level below.
+func (l layout) deeper() layout {
+	l.indent += l.unit
+	return l
+}
+
 // object is an object that holds one path, one member a line.
-func object(path []string, value, unit, eol, indent, colon string) string {
-	return "{" + eol + indent + unit + entry(path, value, unit, eol, indent+unit, colon) + eol + indent + "}"
+func object(path []string, value string, l layout) string {
+	in := l.deeper()
+	return "{" + l.eol + in.indent + entry(path, value, in) + l.eol + l.indent + "}"
 }
 
 // entry is one member, with objects below it for the rest of the path.
-func entry(path []string, value, unit, eol, indent, colon string) string {
-	text := quoted(path[0]) + colon
+func entry(path []string, value string, l layout) string {
+	text := quoted(path[0]) + l.colon
 	if len(path) == 1 {
 		return text + quoted(value)
 	}
-	if eol == "" {
-		return text + "{" + entry(path[1:], value, unit, eol, indent, colon) + "}"
-	}
-	return text + object(path[1:], value, unit, eol, indent, colon)
+	return text + object(path[1:], value, l)
 }
 
 // lineIndent is the white space at the begin of the line that holds offset.
@@ -243,7 +251,7 @@ func fillJSON(data []byte, at []*hujson.Value, path []string, value string) []by
 	inner := string(data[v.StartOffset+1 : v.EndOffset-1])
 	unit := unitOf(data, at[0])
 	kept := strings.TrimRight(inner, " \t\r\n") // comments; one to the end of the line needs that end
-	body := kept + eol + indent + unit + entry(path, value, unit, eol, indent+unit, ": ") + eol + indent
+	body := kept + eol + indent + unit + entry(path, value, layout{unit, eol, indent + unit, ": "}) + eol + indent
 	return splice(data, v.StartOffset+1, v.EndOffset-1, body)
 }
 
@@ -260,13 +268,13 @@ func appendJSON(data []byte, at []*hujson.Value, path []string, value string) []
 	var text string
 	if bytes.IndexByte(before, '\n') >= 0 {
 		indent := lineIndent(data, last.Name.StartOffset)
-		text = newline(data) + indent + entry(path, value, unitOf(data, at[0]), newline(data), indent, colon)
+		text = newline(data) + indent + entry(path, value, layout{unitOf(data, at[0]), newline(data), indent, colon})
 	} else {
 		gap := ""
 		if len(before) > 0 || len(o.Members) == 1 && colon == ": " {
 			gap = " "
 		}
-		text = gap + entry(path, value, "", "", "", colon)
+		text = gap + entry(path, value, layout{colon: colon})
 	}
 	end := last.Value.EndOffset
 	tail := v.EndOffset - 1 - len(o.AfterExtra)

@@ -257,6 +257,8 @@ func (s *Setup) undoKeys(agent string, f *file, before content) undoing {
 }
 
 // undoKey undoes one key in data, and in the values that are expected of it.
+//
+//nolint:revive // one step of a loop over a file: all six are the loop's own
 func (s *Setup) undoKey(agent string, syn *syntax, data []byte, k key, u *undoing, expected map[string]any) []byte {
 	raw, found, err := syn.find(data, k.Path)
 	switch {

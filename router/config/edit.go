@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,8 +36,8 @@ func CheckServer(s Server) (Server, error) {
 }
 
 func withoutPositions(err error) error {
-	list, ok := err.(Errors)
-	if !ok {
+	var list Errors
+	if !errors.As(err, &list) {
 		return err
 	}
 	for _, e := range list {

@@ -126,7 +126,7 @@ func (c *Client) Restart(ctx context.Context) error {
 // with ctx or with Stream.Close.
 func (c *Client) Subscribe(ctx context.Context) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	r, err := c.do(ctx, http.MethodGet, pathEvents, nil)
+	r, err := c.do(ctx, http.MethodGet, pathEvents, nil) //nolint:bodyclose // Stream.Close does
 	if err != nil {
 		cancel()
 		return nil, err

@@ -77,7 +77,7 @@ func TestReplaceIsNeverWiderAndNeverGone(t *testing.T) {
 			}
 			info, err := os.Lstat(path)
 			if err != nil || info.Mode() != fs.ModeSocket|0o600 {
-				done <- fmt.Errorf("stat: %v, %v", info, err)
+				done <- fmt.Errorf("stat: %v, error: %w", info, err)
 				return
 			}
 		}

@@ -107,7 +107,7 @@ func field(name []byte) int {
 }
 
 func intField(name []byte) int {
-	n := -1
+	var n int
 	switch string(name) {
 	case "status":
 		n = nStatus

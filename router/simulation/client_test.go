@@ -41,7 +41,6 @@ type conversation struct {
 	session string // "" where the client states none
 	forkOf  string // Codex alone says so
 	window  int    // Codex counts compactions
-	compact bool   // its history was replaced by a summary
 	system  int    // version of the system prompt
 	day     int    // version of the dated reminder
 	turns   []turn

@@ -71,7 +71,7 @@ func (s *screenSource) awaitStart(ctx context.Context, said string, ended <-chan
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("it does not answer; what it said is in %s", said)
-		case <-ended:
+		case <-ended: //nolint:errcheck // what it said tells more than its exit code
 			text, _ := os.ReadFile(said)
 			first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
 			return errors.New(string(bytes.TrimPrefix(first, []byte("agentop: "))))

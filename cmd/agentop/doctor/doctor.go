@@ -111,7 +111,7 @@ func (d *Doctor) Run(ctx context.Context) []Finding {
 	return d.found
 }
 
-// Wrong says whether any of the findings is.
+// Any says whether one of the findings is of the level.
 func Any(found []Finding, level Level) bool {
 	for _, f := range found {
 		if f.Level == level {

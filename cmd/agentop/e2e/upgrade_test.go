@@ -162,7 +162,7 @@ func (g *gate) passDuring(ctx context.Context, c *control.Client, upgrade func()
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("after the upgrade the proxy's status is %+v (%v)", now, err)
+			return fmt.Errorf("after the upgrade the proxy's status is %+v (error: %w)", now, err)
 		case <-time.After(20 * time.Millisecond): // between questions to another process
 		}
 	}

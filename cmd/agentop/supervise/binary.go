@@ -25,7 +25,7 @@ func identify(path string) identity {
 	}
 	id := identity{Size: info.Size(), Mtime: info.ModTime().UnixNano()}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		id.Dev, id.Ino = uint64(s.Dev), s.Ino
+		id.Dev, id.Ino = uint64(s.Dev), s.Ino //nolint:unconvert // of another type on macOS
 	}
 	return id
 }

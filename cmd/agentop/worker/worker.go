@@ -194,7 +194,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	if w.opts.Ready != nil {
 		w.opts.Ready(w.listen)
 	}
-	began := time.Now()
+	var began time.Time
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
