@@ -75,8 +75,8 @@ func (f *Found) settle(taken []string) {
 	taken = slices.Clone(taken)
 	var kept []Server
 	for _, s := range f.Servers {
-		if !s.Secret.IsZero() && strings.Contains(s.URL, s.Secret.Reveal()) { // an address is shown
-			f.Skipped = append(f.Skipped, Skipped{s.From, "its key stands in its address, where agentop has no key"})
+		if f.holdsKey(s.URL) { // an address is shown
+			f.Skipped = append(f.Skipped, Skipped{s.From, "a key stands in its address, where agentop has none"})
 			continue
 		}
 		if i := slices.IndexFunc(kept, func(o Server) bool { return s.same(o) }); i >= 0 {
@@ -98,6 +98,18 @@ func (f *Found) settle(taken []string) {
 		kept = append(kept, s)
 	}
 	f.Servers = kept
+}
+
+// minKey is how long a key is at least. What is shorter stands in for one where
+// a server wants none, and may well be a part of its address: ollama, lm-studio.
+const minKey = 12
+
+// holdsKey says whether a text holds any of the keys that were read.
+func (f *Found) holdsKey(text string) bool {
+	return slices.ContainsFunc(f.Servers, func(s Server) bool {
+		key := s.Secret.Reveal()
+		return len(key) >= minKey && strings.Contains(text, key)
+	})
 }
 
 // same says whether two entries are one server with one key.
