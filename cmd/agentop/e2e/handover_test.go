@@ -248,7 +248,7 @@ func TestKilledSupervisorLeavesNobodyListening(t *testing.T) {
 func TestReplacedBinaryTakesOver(t *testing.T) {
 	s := newStage(t)
 	slowServer(t, s)
-	installed, upgrade := builds(t)
+	installed, upgrade := builds(t)(t)
 	s.kill()
 	s.run(exec.Command(installed, "proxy"), 20*time.Second)
 	supervisor := s.proxy.Process.Pid

@@ -21,9 +21,9 @@ import (
 // that is this tree's own under another version.
 const previousEnv = "AGENTOP_TEST_PREVIOUS"
 
-// builds makes two builds of agentop and returns the path of the first one,
-// where it is installed, and what puts the second in its place.
-func builds(t *testing.T) (installed string, upgrade func() error) {
+// builds makes two builds of agentop. The returned function installs the first
+// one, and gives what puts the second in its place.
+func builds(t *testing.T) (install func(t *testing.T) (installed string, upgrade func() error)) {
 	t.Helper()
 	dir := t.TempDir()
 	build := func(version string) string {
@@ -35,22 +35,29 @@ func builds(t *testing.T) (installed string, upgrade func() error) {
 		}
 		return path
 	}
-	installed = filepath.Join(dir, "agentop")
-	if previous := os.Getenv(previousEnv); previous != "" {
-		if out, err := exec.Command("cp", previous, installed).CombinedOutput(); err != nil {
-			t.Fatalf("copy %s: %v\n%s", previous, err, out)
-		}
-	} else if err := os.Rename(build("v1.0.0"), installed); err != nil {
-		t.Fatal(err)
+	first := os.Getenv(previousEnv)
+	if first == "" {
+		first = build("v1.0.0")
 	}
-	next := build("v2.0.0")
-	return installed, func() error { return os.Rename(next, installed) }
+	second := build("v2.0.0")
+	return func(t *testing.T) (string, func() error) {
+		t.Helper()
+		dir := t.TempDir()
+		installed, next := filepath.Join(dir, "agentop"), filepath.Join(dir, "next")
+		for from, to := range map[string]string{first: installed, second: next} {
+			if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+				t.Fatalf("copy: %v\n%s", err, out)
+			}
+		}
+		return installed, func() error { return os.Rename(next, installed) }
+	}
 }
 
 // TestRealClientsStreamThroughAnUpgrade replaces the binary while a real agent
 // is in the middle of an answer: the agent gets the rest of it, asks nothing
 // again, and goes on with the conversation at the new build.
 func TestRealClientsStreamThroughAnUpgrade(t *testing.T) {
+	install := builds(t)
 	for name, newPlayer := range map[string]func(*testing.T, *stage) player{
 		"claude-code": func(t *testing.T, s *stage) player { return claudePlayer(t, s) },
 		"codex":       codexPlayer, "opencode": openCodePlayer,
@@ -60,7 +67,7 @@ func TestRealClientsStreamThroughAnUpgrade(t *testing.T) {
 			gate := newGate(name, "carry on across the upgrade")
 			s.replace("a", fakeserver.Options{Name: "a", Script: gate.script})
 			p := newPlayer(t, s) // it knows the address, and nothing of the proxy
-			installed, upgrade := builds(t)
+			installed, upgrade := install(t)
 			s.kill()
 			s.run(exec.Command(installed, "proxy"), 20*time.Second)
 
