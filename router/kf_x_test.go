@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"agentop/router/credential"
 	"agentop/router/fakeserver"
+	"agentop/router/reqlog"
 )
 
 // The tests of this file are named by the ids of known failures of other
 // proxies: security. KF-X1 and KF-X2 are in guard_test.go and cmd/agentop/e2e,
-// KF-X3, KF-X5 and KF-X8 are e2e.TestPromise5_KF_X3_X5_X8_NoSecretLeaves.
+// KF-X3, KF-X5 and KF-X8 with the built program in
+// e2e.TestPromise5_KF_X3_X5_X8_NoSecretLeaves.
 
 func TestKF_X4_RedirectsAreNotFollowed(t *testing.T) {
 	to := ""
@@ -67,6 +71,49 @@ func TestKF_X6_NothingInARequestPicksTheAddress(t *testing.T) {
 			if got := rec.Header[name]; fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: %s came as %q, want %q", path, name, got, want)
 			}
+		}
+	}
+}
+
+// noted is a recorder that keeps the lines that it is given.
+type noted struct {
+	Recorder
+	mu    sync.Mutex
+	lines []reqlog.Line
+}
+
+func (n *noted) Append(l reqlog.Line) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, l)
+	n.Recorder.Append(l)
+}
+
+// Ordinary requests, answered well and badly: neither the log at its most
+// talkative nor the request log holds what pays for them.
+func TestKF_X8_OrdinaryLinesHoldNoCredential(t *testing.T) {
+	for _, status := range []int{0, 401, 404, 500} {
+		b := newBench(t, scripted(fakeserver.Behaviour{Status: status, Body: []byte("{}")}))
+		log, lines := b.watchLog(), &noted{Recorder: b.router.Recorder}
+		b.router.Recorder = lines
+		b.only(b.servers["a"].URL(), "key: stored")
+		b.router.Credentials = keyed{key: credential.NewSecret("sk-fake-of-server")}
+		for _, f := range formats {
+			for name, value := range map[string]string{
+				"Authorization": "Bearer sk-fake-of-client", "X-Api-Key": "sk-fake-of-client", "Cookie": "token=sk-fake-of-client", "Api-Key": "sk-fake-of-client",
+				"X-Goog-Api-Key": "sk-fake-of-client", "Proxy-Authorization": "Basic sk-fake-of-client", "X-Some-Auth-Token": "sk-fake-of-client",
+			} {
+				read(t, b.do("POST", f.path+"?key=sk-fake-of-client&beta=true", strings.NewReader(f.body), http.Header{name: {value}}))
+			}
+		}
+		lines.mu.Lock()
+		all := log.String() + fmt.Sprintf("%+v", lines.lines)
+		if n := len(lines.lines); n < len(formats) { // the last ones may be still to come
+			t.Errorf("%d: %d lines", status, n)
+		}
+		lines.mu.Unlock()
+		if strings.Contains(all, "sk-fake") {
+			t.Errorf("%d: a credential is in\n%s", status, all)
 		}
 	}
 }
