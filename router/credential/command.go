@@ -31,7 +31,7 @@ func fromCommand(ctx context.Context, s *config.Server) (Secret, error) {
 		return fail(err.Error(), "write its absolute path in config.yaml (a login service's PATH is not the shell's)")
 	}
 	var out limited
-	cmd := exec.CommandContext(ctx, program, s.Key.Command[1:]...) //nolint:gosec // the user's own configuration names it
+	cmd := exec.CommandContext(ctx, program, s.Key.Command[1:]...)
 	cmd.Stdout = &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -13,7 +13,7 @@ import (
 // examine joins the commands to the questions that the proxy asks of servers.
 func examine(version string) func(context.Context, home.Home, *config.Server, Questions) control.Preflight {
 	return func(ctx context.Context, dir home.Home, s *config.Server, q Questions) control.Preflight {
-		return worker.Examine(ctx, dir, version, s, q.Agents, q.Speed)
+		return worker.Examine(ctx, s, worker.Examination{Home: dir, Version: version, Agents: q.Agents, Speed: q.Speed})
 	}
 }
 

@@ -65,7 +65,7 @@ func (d *Doctor) checkDisk() {
 		}
 		at = filepath.Dir(at)
 	}
-	free := uint64(st.Bavail) * uint64(st.Bsize)
+	free := uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // of other types on macOS
 	text := fmt.Sprintf("%d MB are free at %s", free>>20, at)
 	switch {
 	case free < diskWrong:

@@ -15,12 +15,13 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 		metrics.Read(s)
 		return s[0].Value.Uint64()
 	}
-	burst := make([]byte, 64<<20)
-	for i := 0; i < len(burst); i += 4096 {
-		burst[i] = 1
-	}
-	runtime.KeepAlive(burst)
-	burst = nil
+	func() {
+		burst := make([]byte, 64<<20)
+		for i := 0; i < len(burst); i += 4096 {
+			burst[i] = 1
+		}
+		runtime.KeepAlive(burst)
+	}()
 	GiveBack()
 	if n := held(); n > 16<<20 {
 		t.Errorf("%d MB of free memory are held after 64 MB were let go of", n>>20)

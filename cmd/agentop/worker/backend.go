@@ -62,7 +62,7 @@ func (w *Worker) storeStatus() control.Store {
 
 func (w *Worker) logStatus() control.Log {
 	state := w.reqlog.State()
-	s := control.Log{Loaded: state.Loaded, Lines: int(state.Lines), Keys: int(state.Keys), Bad: int(state.Damaged)}
+	s := control.Log{Loaded: state.Loaded, Lines: int(state.Lines), Keys: state.Keys, Bad: int(state.Damaged)}
 	if state.Err != nil {
 		s.Error = state.Err.Error()
 	}

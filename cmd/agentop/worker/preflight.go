@@ -102,11 +102,19 @@ func askedBy(names []string, sessions []control.Session) []preflight.Asked {
 }
 
 // Examine is a preflight without a proxy: what `server add` and `server test`
-// ask when none runs. speed adds the one request that generates a token.
-func Examine(ctx context.Context, h home.Home, version string, s *config.Server, agents []string, speed bool) control.Preflight {
-	e := examiner{keys: credential.NewResolver(h.Keys()), carry: router.NewCarrier, agent: "agentop/" + version, speed: speed}
-	p, _ := e.examine(ctx, s, askedBy(agents, nil))
+// ask when none runs. Speed adds the one request that generates a token.
+func Examine(ctx context.Context, s *config.Server, q Examination) control.Preflight {
+	e := examiner{keys: credential.NewResolver(q.Home.Keys()), carry: router.NewCarrier, agent: "agentop/" + q.Version, speed: q.Speed}
+	p, _ := e.examine(ctx, s, askedBy(q.Agents, nil))
 	return p
+}
+
+// Examination is what Examine needs to know besides the server.
+type Examination struct {
+	Home    home.Home
+	Version string   // of agentop
+	Agents  []string // whose models are asked after; none: all that are known
+	Speed   bool     // measure the first token too
 }
 
 // examiner asks one server everything.
