@@ -44,8 +44,38 @@ func (s *Setup) planCodex(p *Plan) error {
 	if shell := s.World.getenv("OPENAI_BASE_URL"); shell != "" && !s.Proxy.ours(codex, shell) {
 		p.Notes = append(p.Notes, "OPENAI_BASE_URL is exported; Codex ignores it, so it is not taken over")
 	}
-	p.Warnings = append(p.Warnings, s.World.caught(codex, filepath.Join(s.World.codexDir(), ".env"))...)
+	s.codexProxy(p)
 	return nil
+}
+
+// codexProxy keeps requests to agentop off a proxy that a variable names, by a
+// line in the file of variables that Codex loads. Where that cannot be edited
+// the line is named.
+func (s *Setup) codexProxy(p *Plan) {
+	caught := s.World.caught(codex, s.codexEnv())
+	if len(caught) == 0 {
+		return
+	}
+	also := &Plan{Agent: codex}
+	tree, err := also.read(s.codexEnv(), envSyntax)
+	if err != nil {
+		p.Warnings = append(p.Warnings, caught...)
+		return
+	}
+	for _, name := range []string{"no_proxy", "NO_PROXY"} {
+		list := firstOf(text(tree, name), s.World.getenv(name))
+		if list == "" && (name == "no_proxy" || len(also.wants) > 0) {
+			continue // the other one is set, or is to be
+		}
+		value := WithLoopback(list)
+		if !plainValue.MatchString(value) {
+			p.Warnings = append(p.Warnings, caught...)
+			return
+		}
+		also.want([]string{name}, value)
+	}
+	p.also, p.Moved = also, append(p.Moved, also.Moved...)
+	p.Notes = append(p.Notes, "a proxy is set that would catch requests to agentop, credential included: "+s.codexEnv()+" keeps them off it")
 }
 
 // codexKey is the key that decides where Codex goes.

@@ -106,6 +106,7 @@ type Plan struct {
 	Notes    []string
 	Warnings []string
 
+	also    *Plan // a second file, nil for none
 	choices Choices
 	syntax  *syntax
 	wants   []want
@@ -115,8 +116,11 @@ type Plan struct {
 	entry   *file // what the record will hold
 }
 
-// Changes says whether the settings file would change.
-func (p *Plan) Changes() bool { return !p.before.exists || string(p.after) != string(p.before.data) }
+// Changes says whether a settings file would change.
+func (p *Plan) Changes() bool { return p.changes() || p.also != nil && p.also.changes() }
+
+// changes says it of the plan's own file.
+func (p *Plan) changes() bool { return !p.before.exists || string(p.after) != string(p.before.data) }
 
 // Diff is the change as a unified diff; "" if there is none.
 func (p *Plan) Diff() string {
@@ -124,7 +128,11 @@ func (p *Plan) Diff() string {
 	if !p.before.exists {
 		old = nil
 	}
-	return unified(p.Target, old, p.after, p.before.exists, true)
+	diff := unified(p.Target, old, p.after, p.before.exists, true)
+	if p.also != nil {
+		diff += p.also.Diff()
+	}
+	return diff
 }
 
 // Plan works out what Enable would do. It reads and changes nothing.
@@ -151,6 +159,11 @@ func (s *Setup) plan(agent string, o Choices, r *record) (*Plan, error) {
 	}
 	if err != nil {
 		return nil, inFile(p.File, err)
+	}
+	if p.also != nil {
+		if err := s.edit(p.also, r); err != nil {
+			return nil, err
+		}
 	}
 	return p, s.edit(p, r)
 }
@@ -278,14 +291,26 @@ func (s *Setup) Enable(p *Plan) (*Plan, error) {
 			return nil, fmt.Errorf("%s: %w: run it again", p.File, ErrChanging)
 		}
 		sweep(now.before.target)
-		if !now.Changes() {
-			return now, nil
-		}
-		if err := s.apply(now, r); !errors.Is(err, ErrChanging) {
+		if err := s.applyAll(now, r); !errors.Is(err, ErrChanging) {
 			return now, err
 		}
 	}
 	return nil, fmt.Errorf("edit %q: %w, %d times", p.File, ErrChanging, maxTries)
+}
+
+// applyAll writes the files of a plan that would change: what lets the agent
+// reach agentop comes before what sends it here.
+func (s *Setup) applyAll(p *Plan, r *record) error {
+	if p.also != nil && p.also.changes() {
+		sweep(p.also.before.target)
+		if err := s.apply(p.also, r); err != nil {
+			return err
+		}
+	}
+	if !p.changes() {
+		return nil
+	}
+	return s.apply(p, r)
 }
 
 // apply saves original and record, and then the settings.

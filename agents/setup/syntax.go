@@ -11,7 +11,7 @@ import (
 // syntax is how one kind of settings file is read and edited. All functions
 // take and give whole files without a byte order mark.
 type syntax struct {
-	name string // json, jsonc or toml, as the record has it
+	name string // json, jsonc, toml or env, as the record has it
 	// decode gives the file's values, the last of equal keys winning as it does
 	// for the agents. An empty file has none.
 	decode func(data []byte) (map[string]any, error)
@@ -40,7 +40,7 @@ type change struct {
 	Inner *string
 }
 
-var syntaxes = map[string]*syntax{"json": strictJSON, "jsonc": looseJSON, "toml": tomlSyntax}
+var syntaxes = map[string]*syntax{"json": strictJSON, "jsonc": looseJSON, "toml": tomlSyntax, "env": envSyntax}
 
 const byteOrderMark = "\xef\xbb\xbf"
 
@@ -174,6 +174,9 @@ func (s *syntax) literal(raw []byte) (string, bool) {
 func (s *syntax) value(raw []byte) (any, bool) {
 	if len(raw) == 0 {
 		return nil, false
+	}
+	if s.name == "env" {
+		return envValue(string(raw)), true
 	}
 	wrapped := `{"v":` + string(raw) + `}`
 	if s.name == "toml" {

@@ -78,7 +78,7 @@ func (s *Setup) Disable(agent string, dry bool) (*Undone, error) {
 		}
 	}
 	var failed error
-	for i := range files {
+	for i := len(files) - 1; i >= 0; i-- { // the last edited first: folders were made for the first
 		done := s.undo(agent, &files[i], dry)
 		failed = errors.Join(failed, done.err)
 		u.Files = append(u.Files, done)
