@@ -107,6 +107,7 @@ type Router struct {
 	seen       *seen
 	refusals   *refusals
 	decoded    *decodedPins
+	known      *outline.Known
 	retries    *retries
 	strangers  strangers
 
@@ -119,7 +120,7 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), decoded: newDecodedPins(), retries: newRetries(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), decoded: newDecodedPins(), known: new(outline.Known), retries: newRetries(),
 	}
 	if r.Watched == nil {
 		r.Watched = func() bool { return true }

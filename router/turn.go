@@ -199,6 +199,7 @@ func (t *turn) recognition() agents.Request {
 // recognise makes the one pass over the body and asks what the request is.
 func (t *turn) recognise() *failure {
 	if f := agents.BodyFormatOf(t.in.Method, t.split.Path); f != outline.NoFormat && len(t.plain) > 0 {
+		t.scratch.outline.Known = t.r.known
 		t.scratch.outline.Scan(f, t.plain, prefix.Sum)
 	}
 	rec, err := agents.Recognise(t.recognition())

@@ -23,6 +23,7 @@ func FuzzScan(f *testing.F) {
 			return
 		}
 		check(t, &o, formats[format%4], body)
+		checkKnown(t, formats[format%4], body)
 		checkKernels(t, body)
 	})
 }

@@ -205,6 +205,14 @@ func (s *scanner) skip() {
 	}
 }
 
+// jump goes on at i, which stands behind a whole value.
+func (s *scanner) jump(i int) {
+	s.i = i
+	if i > s.quotes.to {
+		s.quotes.restart(i)
+	}
+}
+
 // str steps over the string whose opening quote is the next byte. It returns
 // where its content stands, and whether that holds an escape.
 func (s *scanner) str() (raw Span, escaped bool) {

@@ -39,6 +39,19 @@ func (m *masks) fill(src []byte) int {
 	return n
 }
 
+// clear makes the first n bytes those of spaces.
+func (m *masks) clear(n int) {
+	for w := 0; w < words && w*64 < n; w++ {
+		keep := uint64(0)
+		if left := n - w*64; left < 64 {
+			keep = ^uint64(0) << left
+		}
+		m.quote[w] &= keep
+		m.slash[w] &= keep
+		m.control[w] &= keep
+	}
+}
+
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080

@@ -87,6 +87,10 @@ type Reply struct {
 // body. An Outline may be reused for another body (Scan resets it); it is not
 // safe for concurrent use.
 type Outline struct {
+	// Known, if set, spares Scan what was read before in another body. It
+	// stays from one body to the next.
+	Known *Known
+
 	Format Format
 	// Err says why the scan stopped: the body is not one JSON object. Then
 	// Elements and Replies are empty and no edit may be made.

@@ -11,6 +11,15 @@ type quotes struct {
 	escaped  uint64        // 1 if the byte at to is escaped
 	inString uint64        // all ones if a string is open at to
 	found    masks
+	unread   int // bytes before it, if they come, are passed over
+}
+
+// restart goes on at i, outside of any string, without a look at what is
+// before it.
+func (q *quotes) restart(i int) {
+	q.to = i &^ (words*64 - 1)
+	q.unread = i
+	q.escaped, q.inString = 0, 0
 }
 
 // advance looks at the next stretch of b. It returns false at its end, and
@@ -28,6 +37,9 @@ func (q *quotes) advance(b []byte) bool {
 	q.to = min(len(b), from+words*64)
 	m := &q.found
 	n := min(m.fill(b[from:q.to]), words)
+	if q.unread > from {
+		m.clear(q.unread - from)
+	}
 	bad := uint64(0)
 	for w := range n {
 		var escaped uint64

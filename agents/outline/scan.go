@@ -43,6 +43,7 @@ func (o *Outline) reset(f Format) {
 		texts:      o.texts[:0],
 		arena:      o.arena[:0],
 		kept:       o.kept,
+		Known:      o.Known,
 	}
 }
 
@@ -96,7 +97,7 @@ func (s *scanner) member(key []byte, comma, from int) {
 	case "previous_response_id":
 		o.PreviousResponseID = s.text(o.kept.previousID)
 	case "tools":
-		o.Tools, o.ServerTools = s.tools()
+		o.Tools, o.ServerTools = s.knownTools()
 	case "system", "instructions", "messages", "input":
 		s.content(key, comma, from)
 	default:
@@ -183,6 +184,23 @@ func (s *scanner) has(name string) bool {
 		s.skip()
 	}
 	return found
+}
+
+// knownTools is tools for the list at the top of a body.
+func (s *scanner) knownTools() (all, server int) {
+	if s.peek() != '[' {
+		return s.tools()
+	}
+	from := s.i
+	if l, ok := s.o.Known.find(s.b[from:]); ok {
+		s.jump(from + l.size)
+		return l.all, l.server
+	}
+	all, server = s.tools()
+	if s.err == nil {
+		s.o.Known.add(s.b[from:s.i], all, server)
+	}
+	return all, server
 }
 
 // tools counts the elements of a list of tools, and those that the server runs.
