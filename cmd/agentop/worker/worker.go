@@ -174,8 +174,15 @@ func (w *Worker) serve(ctx context.Context) error {
 		return err
 	}
 	api := control.NewServer(w)
-	go func() { _ = api.Serve(controlListener) }() // its end is ours
-	defer api.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = api.Serve(controlListener) // its end is ours
+	}()
+	defer func() {
+		_ = api.Close()
+		<-closed // who comes next must find the socket free
+	}()
 	defer w.hub.Close()
 
 	proxy := router.NewServer(w.conns.handler(w.router, w.rest.Happened), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
