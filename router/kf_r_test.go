@@ -30,6 +30,11 @@ import (
 // encode gives body a content coding.
 func encode(t testing.TB, coding string, body []byte) []byte {
 	t.Helper()
+	return encodeAll(t, coding, bytes.NewReader(body))
+}
+
+func encodeAll(t testing.TB, coding string, body io.Reader) []byte {
+	t.Helper()
 	var out bytes.Buffer
 	var w io.WriteCloser
 	switch coding {
@@ -40,9 +45,9 @@ func encode(t testing.TB, coding string, body []byte) []byte {
 	case "raw deflate":
 		w, _ = flate.NewWriter(&out, 6)
 	case "br":
-		w = brotli.NewWriter(&out)
+		w = brotli.NewWriterLevel(&out, 3)
 	case "zstd":
-		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +55,7 @@ func encode(t testing.TB, coding string, body []byte) []byte {
 	default:
 		t.Fatalf("no coding %q", coding)
 	}
-	if _, err := w.Write(body); err != nil {
+	if _, err := io.Copy(w, body); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -712,26 +717,18 @@ func TestKF_R16_NothingIsInvented(t *testing.T) {
 
 func TestKF_R17_BombsCostNoMoreThanTheLimit(t *testing.T) {
 	const limit = 64 << 20
-	zeros := func(size int64) io.Reader { return io.LimitReader(zeroes{}, size) }
-	bomb := func(size int64) []byte {
-		var out bytes.Buffer
-		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(z, zeros(size)); err != nil {
-			t.Fatal(err)
-		}
-		_ = z.Close()
-		return out.Bytes()
-	}
-	single := bomb(2 << 30)
-	double := encode(t, "gzip", bomb(512<<20))
+	bomb := func(coding string, size int64) []byte { return encodeAll(t, coding, io.LimitReader(zeroes{}, size)) }
+	single := bomb("zstd", 2<<30)
+	double := encode(t, "gzip", bomb("zstd", 512<<20))
 	triple := encode(t, "br", double)
 	for _, c := range []struct {
 		name, label string
 		body        []byte
-	}{{"zstd, 2 GB", "zstd", single}, {"gzip of zstd", "zstd, gzip", double}, {"br of gzip of zstd", "zstd, gzip, br", triple}} {
+	}{
+		{"zstd, 2 GB", "zstd", single}, {"gzip, 256 MB", "gzip", bomb("gzip", 256<<20)}, {"br, 256 MB", "br", bomb("br", 256<<20)},
+		{"deflate, 256 MB", "deflate", bomb("deflate", 256<<20)}, {"deflate without a head, 256 MB", "deflate", bomb("raw deflate", 256<<20)},
+		{"gzip of zstd", "zstd, gzip", double}, {"br of gzip of zstd", "zstd, gzip, br", triple},
+	} {
 		header := http.Header{"Content-Encoding": {c.label}}
 		used := allocated(func() {
 			if _, err := decode(c.body, header, limit); err != errTooLarge {
