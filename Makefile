@@ -28,7 +28,7 @@ run: build ## try it: two built-in servers, a few conversations, no key, no netw
 	./bin/agentop demo
 
 test: check ## everything that CI runs: the gate, then all tests; a part whose tool is missing says so
-	@for tool in tmux redis-server strace npm dpkg; do command -v $$tool >/dev/null || echo "agentop: $$tool is missing: the tests that need it are skipped" >&2; done
+	@for tool in tmux redis-server strace npm dpkg curl; do command -v $$tool >/dev/null || echo "agentop: $$tool is missing: the tests that need it are skipped" >&2; done
 	go test -timeout 20m ./...
 
 check: need-go need-git ## the gate for each commit: format, vet (Linux and macOS), module file, build, import rules

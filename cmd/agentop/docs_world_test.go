@@ -49,6 +49,7 @@ func newDocsWorld(t *testing.T) *docsWorld {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages' commands are run on Linux, where a program can be told whom to trust")
 	}
+	need(t, "bash", "curl")
 	dir, err := os.MkdirTemp("/tmp", "ao-docs") // short: a socket's path is limited
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +13,27 @@ import (
 // makeTargets are the targets that the README, CLAUDE.md and habits rely on.
 var makeTargets = []string{"help", "build", "run", "test", "check", "race", "fuzz", "crash", "chaos", "soak", "bench", "e2e", "golden", "docs", "dist"}
 
+// need skips a test where a tool is missing, with a printed line. Where
+// AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
+func need(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err == nil {
+			continue
+		}
+		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
+			t.Fatalf("%s is not installed", tool)
+		}
+		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
+		t.Skipf("%s is not installed", tool)
+	}
+}
+
 // makeWith runs make with nothing in PATH but what make's own lines need and
 // the tools that are given.
 func makeWith(t *testing.T, target string, tools ...string) (string, error) {
 	t.Helper()
-	program, err := exec.LookPath("make")
-	if err != nil {
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatal("make is not installed")
-		}
-		t.Skip("make is not installed")
-	}
+	need(t, "make")
 	path := t.TempDir()
 	for _, tool := range append([]string{"bash", "sed", "printf"}, tools...) {
 		if real, err := exec.LookPath(tool); err == nil {
@@ -31,7 +42,7 @@ func makeWith(t *testing.T, target string, tools ...string) (string, error) {
 			}
 		}
 	}
-	cmd := exec.Command(program, "--no-print-directory", "SHELL="+filepath.Join(path, "bash"), target)
+	cmd := exec.Command("make", "--no-print-directory", "SHELL="+filepath.Join(path, "bash"), target)
 	cmd.Dir = "../.."
 	cmd.Env = []string{"PATH=" + path, "HOME=" + t.TempDir()}
 	out, err := cmd.CombinedOutput()

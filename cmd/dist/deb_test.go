@@ -23,14 +23,7 @@ func TestDebianPackageWorksInACleanRoot(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("packages are made for Linux")
 	}
-	for _, tool := range []string{"dpkg", "dpkg-deb"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-				t.Fatalf("%s is not installed", tool)
-			}
-			t.Skipf("%s is not installed: the package is not tried", tool)
-		}
-	}
+	need(t, "dpkg", "dpkg-deb")
 	deb := filepath.Join(releaseDir(t), "agentop_linux_"+runtime.GOARCH+".deb")
 	r := newCleanRoot(t)
 	r.install(deb)
