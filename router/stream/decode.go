@@ -122,7 +122,7 @@ func (d *decoder) run() {
 		d.out(buf[:n])
 	}
 	// An error after the last byte came is a cut answer, not a broken one.
-	d.broken = err != io.EOF && !d.ended
+	d.broken = !errors.Is(err, io.EOF) && !d.ended
 }
 
 // reader stacks a decoder for each coding, the last one first.
