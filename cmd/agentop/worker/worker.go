@@ -192,15 +192,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	for _, l := range listeners {
 		go func(l net.Listener) { failed <- proxy.Serve(room.Listen(l)) }(l)
 	}
-	w.log.Info("serving", "listen", w.listen, "version", w.opts.Version)
-	var another <-chan struct{}
-	if w.opts.Supervisor != nil {
-		another = w.opts.Supervisor.Drain()
-		w.opts.Supervisor.Ready(w.opts.Version, w.listen)
-	}
-	if w.opts.Ready != nil {
-		w.opts.Ready(w.listen)
-	}
+	another := w.tellReady()
 	var began time.Time
 	select {
 	case err := <-failed:
@@ -219,6 +211,20 @@ func (w *Worker) serve(ctx context.Context) error {
 		w.leave(ctx, listeners)
 	}
 	return w.drain(proxy, began)
+}
+
+// tellReady says that requests are served, and gives what is closed once
+// another worker serves in this one's place.
+func (w *Worker) tellReady() (another <-chan struct{}) {
+	w.log.Info("serving", "listen", w.listen, "version", w.opts.Version)
+	if w.opts.Supervisor != nil {
+		another = w.opts.Supervisor.Drain()
+		w.opts.Supervisor.Ready(w.opts.Version, w.listen)
+	}
+	if w.opts.Ready != nil {
+		w.opts.Ready(w.listen)
+	}
+	return another
 }
 
 // listeners are the supervisor's, or the worker's own.
