@@ -115,9 +115,9 @@ func (a *asking) readKey() {
 	}
 }
 
-// accepted notes that the key was taken, if one was sent.
+// accepted notes that the key was taken, if there is one and it was sent.
 func (a *asking) accepted() {
-	if a.KeyErr == nil {
+	if a.KeyErr == nil && a.Server.Key.Kind != config.KeyNone {
 		a.answer.Key = KeyAccepted
 	}
 }

@@ -320,4 +320,9 @@ func TestAKeyThatIsNotThereIsNotAccepted(t *testing.T) {
 			t.Errorf("key missing: %v: it is told to be %v", missing, got)
 		}
 	}
+	none := Asker{Server: &config.Server{Name: "glm", URL: open.URL, Key: config.KeySource{Kind: config.KeyNone}},
+		Transport: func(*url.URL) (http.RoundTripper, error) { return http.DefaultTransport, nil }}
+	if got := none.Ask(t.Context()).Key; got == KeyAccepted {
+		t.Error("a server without a key is told to accept it")
+	}
 }
