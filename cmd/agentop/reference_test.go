@@ -194,3 +194,20 @@ func TestReferenceHasNoPageThatNobodyFinds(t *testing.T) {
 		}
 	}
 }
+
+// TestReferenceOfDependenciesNamesEachOne wants each module that go.mod asks
+// for by itself in docs/dependencies.md, with its reason.
+func TestReferenceOfDependenciesNamesEachOne(t *testing.T) {
+	page := readFile(t, "../../docs/dependencies.md")
+	for line := range strings.SplitSeq(readFile(t, "../../go.mod"), "\n") {
+		module, version, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok || !strings.HasPrefix(version, "v") || strings.Contains(line, "// indirect") {
+			continue
+		}
+		name := regexp.MustCompile(`/v[0-9]+$`).ReplaceAllString(module, "")
+		short := "`" + name[strings.LastIndex(name, "/")+1:] + "`" // where one line is about several of an owner
+		if !strings.Contains(page, name) && !strings.Contains(page, short) {
+			t.Errorf("docs/dependencies.md does not say why %s is here", module)
+		}
+	}
+}
