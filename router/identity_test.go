@@ -1,6 +1,7 @@
 package router
 
 import (
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,5 +127,34 @@ func TestWhyHereTellsOfWhichDay(t *testing.T) {
 		if s, ok := b.router.Session(placement.Conversation{Agent: agents.ClaudeCode, Session: "s1"}); !ok || s.Why != want {
 			t.Errorf("%d days later: %q, want %q", day, s.Why, want)
 		}
+	}
+}
+
+// The part of an answer that a client kept when it broke off tells of nobody:
+// where an earlier answer is known that is enough, else it is the own upstream,
+// and never the server that is chosen by now.
+func TestABrokenOffAnswerIsNoGuess(t *testing.T) {
+	for name, whole := range map[string]int{"the first": 0, "the second": 1} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(_ string, rec *fakeserver.Record) fakeserver.Behaviour {
+				if int(rec.N) > whole {
+					return fakeserver.Behaviour{Text: longText + longText, Cut: fakeserver.CutClose, CutAfter: 3}
+				}
+				return fakeserver.Behaviour{Text: longText}
+			})
+			history, want := "", "own"
+			for range whole {
+				res := b.opencode("", history+user("hello"), nil)
+				history, want = user("hello")+","+assistant(textIn(read(t, res)))+",", "a"
+			}
+			res := b.opencode("", history+user("more"), nil)
+			_, _ = io.Copy(io.Discard, res.Body) // it is cut
+			b.choose("b")
+			next := b.opencode("", history+user("more")+","+assistant(signedLong("a", 1)[:60])+","+user("go on"), nil)
+			_, _ = io.Copy(io.Discard, next.Body)
+			if got := routeOf(t, next.Header.Get(RouteHeader))["server"]; got != want {
+				t.Errorf("after %s answer was broken off: %q, want %q", name, got, want)
+			}
+		})
 	}
 }
