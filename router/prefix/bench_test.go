@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/zeebo/xxh3"
+
 	"agentop/agents/outline"
 	"agentop/router/prefix"
 )
@@ -109,10 +111,46 @@ func cpuTime() int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
+// plainScan goes from quote to quote by bytes.IndexByte and hashes what is
+// between them, with a running key at the end of each message: the least that
+// any scan without vector code does for prefix keys. It checks nothing.
+func plainScan(body []byte) (keys int) {
+	h := xxh3.New()
+	depth := 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 2 { // a message has ended, or a tool
+				keys += int(h.Sum64() & 1)
+			}
+		case '"':
+			from := i + 1
+			for i = from; ; i++ {
+				n := bytes.IndexByte(body[i:], '"')
+				if n < 0 {
+					return keys
+				}
+				i += n
+				slashes := 0
+				for body[i-1-slashes] == '\\' {
+					slashes++
+				}
+				if slashes%2 == 0 {
+					break
+				}
+			}
+			_, _ = h.Write(body[from:i])
+		}
+	}
+	return keys
+}
+
 // BenchmarkBody is what one request of 3.2 MB and 500 messages costs: the
 // outline (turn, session), the outline with all element hashes and reply
-// marks, and with the prefix keys; beside it encoding/json, reading the
-// top-level fields alone.
+// marks, and with the prefix keys; beside it a plain scan of the same body, and
+// encoding/json, reading the top-level fields alone.
 func BenchmarkBody(b *testing.B) {
 	for _, c := range benchBodies {
 		body := claudeBody(3_200_000, 500, c.lines)
@@ -136,6 +174,11 @@ func BenchmarkBody(b *testing.B) {
 			keys = prefix.Chain(keys[:0], "claude-code", o.Elements)
 			if len(keys) != 501 {
 				b.Fatal(len(keys), o.Err)
+			}
+		})
+		run("indexbyte", func() {
+			if plainScan(body) == 0 {
+				b.Fatal("no keys")
 			}
 		})
 		run("encodingjson", func() {
