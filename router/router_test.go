@@ -3,6 +3,7 @@ package router
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,8 @@ func TestPromise1_NeverMoved(t *testing.T) {
 func TestPromise2_DurableBeforeSent(t *testing.T) {
 	b := newBench(t, nil)
 	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	defer release() // also where the test fails: the server waits for its requests
 	entered := make(chan struct{})
 	var once sync.Once
 	b.pins.before = func() { once.Do(func() { close(entered) }); <-hold }
@@ -54,13 +57,18 @@ func TestPromise2_DurableBeforeSent(t *testing.T) {
 	// A second request of the same conversation finds the pin in memory. It
 	// must not overtake the write either.
 	go func() { done <- b.claude("s1", user("hello")) }()
-	for !b.router.gates.waiting(2) {
-		// Spin until both hold the gate; nothing but the scheduler is waited for.
+	for !b.router.gates.waiting(2) { // until both are at the gate
+		select {
+		case res := <-done:
+			t.Fatalf("answered (%d) before the pin was on disk", res.StatusCode)
+		default:
+			runtime.Gosched()
+		}
 	}
 	if got := b.servers["a"].Arrivals(); got != 0 {
 		t.Fatalf("%d requests reached the server before the pin was on disk", got)
 	}
-	close(hold)
+	release()
 	read(t, <-done)
 	read(t, <-done)
 	if b.pins.durable != 1 {
