@@ -67,6 +67,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	if o.Worker {
 		return runWorker(ctx, o)
 	}
+	memory.Wait()
 	manager := os.Getenv(service.EnvName)
 	if manager == "" && !supervise.Renewed() {
 		// Somebody looks on and can mend it. A service rather stays on its

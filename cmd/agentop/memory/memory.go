@@ -24,6 +24,10 @@ func Settle() {
 	}
 }
 
+// Wait makes a process that waits for most of its life do one thing at a time:
+// then a timer wakes one thread and not several.
+func Wait() { runtime.GOMAXPROCS(1) }
+
 // GiveBack returns free memory and the program's own pages to the system. It
 // takes some ten milliseconds.
 func GiveBack() {
