@@ -43,6 +43,7 @@ type link struct {
 	since   time.Time // idle
 	r       *bufio.Reader
 	room    int64  // what may still be read of a head
+	broken  error  // how reading ended
 	head    []byte // of the request; memory that is used again
 	parts   [2][]byte
 	late    *lateWriter // writes what the server did not take promptly; nil if it took all
@@ -62,8 +63,14 @@ func (l *link) Read(p []byte) (int, error) {
 	if l.room <= 0 {
 		return 0, fmt.Errorf("malformed answer: its head is over %d bytes", maxHead)
 	}
+	if l.broken != nil {
+		return 0, l.broken
+	}
 	n, err := l.Conn.Read(p[:min(int64(len(p)), l.room)])
 	l.room -= int64(n)
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		l.broken = err // the system tells a reset but once
+	}
 	return n, err
 }
 
@@ -247,11 +254,31 @@ func (b *linkBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// waiting reports whether some of the body can be read without waiting.
+// shortly is how long an answer's head waits for the body's first bytes: to
+// be sent with them is one write less, and one wake-up less for the client.
+const shortly = 500 * time.Microsecond
+
+// waiting reports whether some of the body can be read without waiting, or
+// came shortly.
 func (b *linkBody) waiting() bool {
 	if b.over {
 		return false
 	}
+	if b.buffered() {
+		return true
+	}
+	_ = b.link.SetReadDeadline(time.Now().Add(shortly)) // without it, the read tells
+	for {
+		_, err := b.link.r.Peek(b.link.r.Buffered() + 1)
+		if there := b.buffered(); there || err != nil {
+			_ = b.link.SetReadDeadline(time.Time{}) // as above
+			return there
+		}
+	}
+}
+
+// buffered reports whether some of the body has been read already.
+func (b *linkBody) buffered() bool {
 	there, _ := b.link.r.Peek(b.link.r.Buffered()) // nothing is waited for
 	if b.chunked {
 		_, there, _ = bytes.Cut(there, []byte("\r\n")) // a chunk's length
