@@ -36,6 +36,7 @@ else stays. It needs no running proxy.`,
 		ValidArgsFunction: completeSetup(a),
 	}
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and make none")
+	c.Flags().Bool("yes", false, "as for enable; nothing is asked either way")
 	return c
 }
 

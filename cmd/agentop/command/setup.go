@@ -300,6 +300,9 @@ func (o *setupOptions) stepAgents(ctx context.Context, dir home.Home) error {
 // told, and ends nothing.
 func (o *setupOptions) enableAgent(ctx context.Context, dir home.Home, s *setup.Setup, agent string) error {
 	if view, err := o.overview(ctx); err == nil && !view.running() {
+		if err := o.use(ctx, dir, agent); err != nil {
+			return err
+		}
 		return o.say("%s is not enabled, because no proxy is running and it would get no answers; once one runs: agentop agent enable %s", plain.Text(agent), plain.Text(agent))
 	}
 	yes, err := o.ask(ctx, fmt.Sprintf("Point %s at agentop, in its own settings?", agent))

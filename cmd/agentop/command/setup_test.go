@@ -149,11 +149,18 @@ func TestSetupAsksOrDeclines(t *testing.T) {
 func TestSetupEnablesNobodyWithoutAProxy(t *testing.T) {
 	a, out, _, user := firstRun(t, "")
 	before := treeOf(t, user)
-	if code := a.execute(t.Context(), []string{"setup", "--yes", "--no-service"}); code != ExitOK {
+	if code := a.execute(t.Context(), []string{"setup", "--yes", "--no-service", "--server", "glm", "--url", "http://glm.example", "--no-key"}); code != ExitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	if after := treeOf(t, user); after != before {
 		t.Errorf("the settings were changed:\n%s", after)
+	}
+	dir, err := a.home()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := readConfig(dir); err != nil || c.Agents["claude-code"].Server != "glm" {
+		t.Errorf("its conversations will not go to the new server: %v, %v", c, err)
 	}
 	if !strings.Contains(out.String(), "agentop agent enable claude-code") {
 		t.Error("it does not say how to go on")
