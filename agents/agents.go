@@ -20,6 +20,7 @@ const (
 	ClaudeCode Agent = "claude-code"
 	Codex      Agent = "codex"
 	OpenCode   Agent = "opencode"
+	QwenCode   Agent = "qwen-code"
 	Other      Agent = "other" // no agent could be told
 )
 

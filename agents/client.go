@@ -17,6 +17,8 @@ func AgentOf(method, path string, h http.Header) Agent {
 		return ClaudeCode
 	case strings.HasPrefix(ua, "opencode"), h.Get("X-Session-Affinity") != "":
 		return OpenCode
+	case strings.HasPrefix(ua, "qwencode/"):
+		return QwenCode
 	case strings.HasPrefix(ua, "claude-cli/"), strings.HasPrefix(ua, "claude-code/"):
 		return ClaudeCode
 	case strings.HasPrefix(ua, "codex"):

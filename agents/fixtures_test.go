@@ -125,10 +125,14 @@ func (f fixture) pathAgent() Agent {
 }
 
 // agent is the agent that a fixture is recognised as. On a bare base URL old
-// OpenCode cannot be told where it sends no header but its library's.
+// OpenCode cannot be told where it sends no header but its library's, and Qwen
+// Code calls itself Claude Code where it speaks Messages.
 func (f fixture) agent(bare bool) Agent {
-	if bare && strings.HasPrefix(f.Request.Headers["User-Agent"], "ai-sdk/") {
+	switch name := f.Request.Headers["User-Agent"]; {
+	case bare && strings.HasPrefix(name, "ai-sdk/"):
 		return Other
+	case bare && strings.HasPrefix(name, "claude-cli/"):
+		return ClaudeCode
 	}
 	return f.pathAgent()
 }

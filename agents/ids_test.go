@@ -135,6 +135,7 @@ func TestAgentOf(t *testing.T) {
 		{"Codex", "POST", "/v1/responses", []string{"user-agent: codex_exec/0.171.0 (Linux; x86_64)"}, Codex},
 		{"Codex by its originator", "POST", "/v1/responses", []string{"originator: Codex Desktop"}, Codex},
 		{"Codex by its metadata", "POST", "/v1/responses", []string{"x-codex-turn-metadata: {}"}, Codex},
+		{"Qwen Code", "POST", "/v1/chat/completions", []string{"user-agent: QwenCode/0.24.4 (linux; x64)"}, QwenCode},
 		{"OpenCode", "POST", "/v1/messages", []string{"user-agent: opencode/1.18.33 ai-sdk"}, OpenCode},
 		{"OpenCode with a borrowed User-Agent", "POST", "/v1/messages", []string{"user-agent: claude-cli/2.1.2", "x-session-affinity: ses_1"}, OpenCode},
 		{"nobody", "POST", "/v1/messages", nil, Other},

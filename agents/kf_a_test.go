@@ -24,6 +24,7 @@ var idPlaces = map[string][]string{
 	"codex-0.171.0":   {"session-id", "thread-id", "x-client-request-id"},
 	"opencode-1.2.20": {"none"}, "opencode-1.2.27": {"none", "session_id"},
 	"opencode-1.14.41": {"session_id", "x-session-affinity"}, "opencode-1.18.33": {"x-session-affinity", "x-session-id"},
+	"qwen-code-0.24.4": {"body", "none"},
 }
 
 // Each version of each client ties its second turn to its first by an id of
@@ -31,7 +32,7 @@ var idPlaces = map[string][]string{
 func TestKF_A7_EachVersionsOwnHeaderIsKnown(t *testing.T) {
 	found := map[string][]string{}
 	for name, data := range fixtureFiles(t) {
-		version := regexp.MustCompile(`^[a-z]+-[0-9.]+`).FindString(name)
+		version := regexp.MustCompile(`^[a-z-]+-[0-9.]+`).FindString(name)
 		openings := map[string]bool{}
 		replay(t, decodeFixtures(t, name, data), nil, false, func(row fixture, got Recognition, turn Turn) {
 			session, _ := row.ids()

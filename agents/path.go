@@ -54,12 +54,9 @@ func SplitPath(escapedPath string, configured func(name string) bool) (Split, er
 
 // agentNamed finds the agent of a path segment.
 func agentNamed(name string, configured func(string) bool) (Agent, bool) {
-	switch agent := Agent(name); agent {
-	case ClaudeCode, Codex, OpenCode, Other:
+	agent := Agent(name)
+	if agent == Other || known(agent) != nil || name != "" && configured != nil && configured(name) {
 		return agent, true
-	}
-	if name != "" && configured != nil && configured(name) {
-		return Agent(name), true
 	}
 	return "", false
 }

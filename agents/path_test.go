@@ -23,6 +23,7 @@ func TestSplitPath(t *testing.T) {
 		{"its newer probe", "/claude-code/api/hello", Split{ClaudeCode, "", "/api/hello"}},
 		{"a token count", "/claude-code/v1/messages/count_tokens", Split{ClaudeCode, "", "/v1/messages/count_tokens"}},
 		{"Codex", "/codex/v1/responses", Split{Codex, "", "/v1/responses"}},
+		{"Qwen Code", "/qwen-code/v1/chat/completions", Split{QwenCode, "", "/v1/chat/completions"}},
 		{"OpenCode with a provider", "/opencode/anthropic/v1/messages", Split{OpenCode, "anthropic", "/v1/messages"}},
 		{"OpenCode without a version", "/opencode/openai/responses", Split{OpenCode, "openai", "/responses"}},
 		{"OpenCode, Claude's format without a version", "/opencode/anthropic/messages", Split{OpenCode, "anthropic", "/messages"}},

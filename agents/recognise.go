@@ -21,6 +21,38 @@ type told struct {
 	kind            Kind
 }
 
+// dialects are the agents that agentop knows, in the order of lists, and how
+// each of them talks.
+var dialects = []struct {
+	agent  Agent
+	judges dialect
+}{
+	{ClaudeCode, recogniseClaudeCode},
+	{Codex, recogniseCodex},
+	{OpenCode, recogniseOpenCode},
+	{QwenCode, recogniseQwenCode},
+}
+
+// Known is the names of the agents that agentop knows, in the order of lists.
+// Other is none of them. The caller may keep the slice and change it.
+func Known() []string {
+	names := make([]string, len(dialects))
+	for i, d := range dialects {
+		names[i] = string(d.agent)
+	}
+	return names
+}
+
+// known finds how an agent talks; nil for one that agentop does not know.
+func known(agent Agent) dialect {
+	for _, d := range dialects {
+		if d.agent == agent {
+			return d.judges
+		}
+	}
+	return nil
+}
+
 // id is an id with the place where it was stated.
 type id struct{ value, source string }
 
@@ -80,18 +112,11 @@ func Recognise(r Request) (Recognition, error) {
 // since that is what the user configured; under any other name the headers do,
 // so that a second configuration of Claude Code may have a name of its own.
 func dialectOf(agent Agent, r Request) dialect {
-	switch agent {
-	case ClaudeCode, Codex, OpenCode:
-	default:
-		agent = AgentOf(r.Method, r.Path, r.Header)
+	if d := known(agent); d != nil {
+		return d
 	}
-	switch agent {
-	case ClaudeCode:
-		return recogniseClaudeCode
-	case Codex:
-		return recogniseCodex
-	case OpenCode:
-		return recogniseOpenCode
+	if d := known(AgentOf(r.Method, r.Path, r.Header)); d != nil {
+		return d
 	}
 	return recogniseOther
 }

@@ -117,7 +117,7 @@ func TestKindOfFixtures(t *testing.T) {
 		"compact": KindCompaction, "compaction": KindCompaction,
 		"subagent": KindSubagent, "skill_fork": KindSubagent, "collab_spawn": KindSubagent, "thread_spawn": KindSubagent, "review": KindSubagent,
 		"away_summary": KindHelper, "bash_extract_command_paths": KindHelper, "bash_extract_prefix": KindHelper,
-		"hook_agent": KindHelper, "hook_prompt": KindHelper, "prompt_suggestion": KindHelper, "quota_check": KindHelper,
+		"memory_extractor": KindHelper, "hook_agent": KindHelper, "hook_prompt": KindHelper, "prompt_suggestion": KindHelper, "quota_check": KindHelper,
 		"rename_generate_name": KindHelper, "side_query": KindHelper, "side_question": KindHelper,
 		"web_fetch_apply": KindHelper, "web_search_tool": KindHelper, "websocket_attempt": KindOther,
 	}

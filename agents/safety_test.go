@@ -12,7 +12,7 @@ import (
 )
 
 // helperMarks are first words of helpers' texts, and some that nobody knows.
-var helperMarks = slices.Concat(claudeReplayMarks, claudeAgentMarks, claudeTitleMarks, []string{
+var helperMarks = slices.Concat(claudeReplayMarks, claudeAgentMarks, claudeTitleMarks, qwenCodeReviewers, []string{
 	"<session>", "Warmup", "Hi", "quota", "Web page content:", "You are a title generator", summarizerMark,
 	"You are a context summarization agent", "You are performing a CONTEXT CHECKPOINT COMPACTION", "nothing known", "",
 })
@@ -55,7 +55,7 @@ func dialectHeader(agent Agent, header string) bool {
 	switch {
 	case agent == Codex:
 		return header[:len("x-claude-code-r")] != "x-claude-code-r"
-	case agent == OpenCode:
+	case agent == OpenCode, agent == QwenCode:
 		return header[:len("x-c")] != "x-c" || header[:len("x-claude-code-a")] == "x-claude-code-a"
 	}
 	return header[:len("x-codex")] != "x-codex"
@@ -189,7 +189,7 @@ func TestAnyRequestIsJudgedSafely(t *testing.T) {
 func randomRequest(t testing.TB, rng *rand.Rand) Request {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	r := Request{
-		Agent:  Agent(pick("claude-code", "codex", "opencode", "other", "aider", "")),
+		Agent:  Agent(pick("claude-code", "codex", "opencode", "qwen-code", "other", "aider", "")),
 		Method: pick("POST", "POST", "POST", "GET"),
 		Path:   pick("/v1/messages", "/v1/responses", "/chat/completions", "/v1/models"),
 		Header: http.Header{},
@@ -205,7 +205,7 @@ func randomRequest(t testing.TB, rng *rand.Rand) Request {
 		header := pick(slices.Concat(doubts, []string{
 			"x-claude-code-request-class: main", "x-claude-code-session-id: s1", "x-session-id: ses_1", "thread-id: t1", "session-id: s1",
 			"x-dynamo-session-id: d1", `x-codex-turn-metadata: {"request_kind":"turn","thread_source":"user","window_number":1}`,
-			"user-agent: claude-cli/9.9", "user-agent: codex_exec/9.9", "user-agent: opencode/9.9",
+			"user-agent: claude-cli/9.9", "user-agent: codex_exec/9.9", "user-agent: opencode/9.9", "user-agent: QwenCode/9.9 (linux; x64)",
 		})...)
 		maps.Copy(r.Header, post(t, r.Agent, r.Path, "{}", header).Header)
 	}

@@ -50,6 +50,8 @@ func Dir(o *outline.Outline, body []byte, agent Agent) string {
 		marks = append(marks, "CWD: ")
 	case Codex:
 		marks = []string{"<cwd>"}
+	case QwenCode:
+		marks = []string{"working in the directory: "}
 	}
 	for _, texts := range [][]outline.Text{o.System, o.Leading, o.FirstUser, o.PriorUser, o.AfterUser, o.LastUser} {
 		for _, t := range texts {

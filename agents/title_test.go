@@ -70,6 +70,9 @@ func TestTitleAndDirOfEachAgent(t *testing.T) {
 		`{"role":"user","content":[{"type":"input_text","text":"<environment_context>\n  <cwd>\/home\/dev\/app</cwd>\n  <shell>bash</shell>\n</environment_context>"}]},` +
 		`{"role":"user","content":[{"type":"input_text","text":"say hi"}]}]}`)
 	chatBody := []byte(`{"messages":[{"role":"system","content":"You are opencode\n<env>\n  Working directory: /home/dev/app\n  Platform: linux\n</env>"},{"role":"user","content":"say hi"}]}`)
+	qwenBody := []byte(`{"messages":[{"role":"system","content":"You are Qwen Code, a CLI agent"},{"role":"user","content":[` +
+		`{"type":"text","text":"<system-reminder>\nI'm currently working in the directory: /home/dev/app\nHere is more\n</system-reminder>"},` +
+		`{"type":"text","text":"<system-reminder>\nThe current date is: today\n</system-reminder>"},{"type":"text","text":"say hi"}]}]}`)
 	for _, tc := range []struct {
 		name   string
 		agent  Agent
@@ -85,6 +88,7 @@ func TestTitleAndDirOfEachAgent(t *testing.T) {
 		{"Claude Code without one", ClaudeCode, outline.Messages, bodyOf("You are Claude Code", "say hi"), ""},
 		{"Codex", Codex, outline.Responses, codexBody, "/home/dev/app"},
 		{"OpenCode", OpenCode, outline.ChatCompletions, chatBody, "/home/dev/app"},
+		{"Qwen Code", QwenCode, outline.ChatCompletions, qwenBody, "/home/dev/app"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var o outline.Outline

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,9 +112,9 @@ func (t *turn) address() *failure {
 }
 
 func (t *turn) unknownAgent(err error) *failure {
-	names := []string{string(agents.ClaudeCode), string(agents.Codex), string(agents.OpenCode)}
+	names := agents.Known()
 	for name := range t.cfg.Agents {
-		if name != names[0] && name != names[1] && name != names[2] {
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -60,7 +60,7 @@ var topFields = []field[Config]{
 		"The inference servers. A server's name is its identity: conversations are pinned to it."},
 		(*parser).servers},
 	{Field{"agents", "names with their choices", "", "{claude-code: {server: glm}}",
-		"What is chosen for each coding agent: claude-code, codex, opencode, or any other name used as the first path segment."},
+		"What is chosen for each coding agent: claude-code, codex, opencode, qwen-code, or any other name used as the first path segment."},
 		(*parser).agents},
 	{Field{"max_body", "size", "256 MB", "512 MB",
 		"The largest request body that is taken. A larger one is answered 413."},

@@ -17,6 +17,8 @@ func Resume(agent, id, dir string) (string, bool) {
 		command = "codex resume " + shellQuote(id)
 	case "opencode":
 		command = "opencode -s " + shellQuote(id)
+	case "qwen-code":
+		command = "qwen --resume " + shellQuote(id)
 	default:
 		return "", false
 	}

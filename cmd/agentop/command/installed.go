@@ -10,7 +10,7 @@ import (
 )
 
 // programs are the agents' own programs.
-var programs = map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode"}
+var programs = map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode", "qwen-code": "qwen"}
 
 // programOf finds an agent's program on PATH; "" if it is not installed.
 func (a *App) programOf(agent string) string {

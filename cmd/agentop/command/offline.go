@@ -19,7 +19,7 @@ import (
 
 // knownAgents are those that lists show even when config.yaml does not name
 // them.
-var knownAgents = []string{string(agents.ClaudeCode), string(agents.Codex), string(agents.OpenCode)}
+var knownAgents = agents.Known()
 
 // readConfig reads and checks config.yaml; a missing file is the default
 // configuration.

@@ -15,6 +15,7 @@ var (
 	claude   = release{"claude-code", "@anthropic-ai/claude-code", "2.1.332", "claude"}
 	codex    = release{"codex", "@openai/codex", "0.171.0", "codex"}
 	opencode = release{"opencode", "opencode-ai", "1.18.33", "opencode"}
+	qwencode = release{"qwen-code", "@qwen-code/qwen-code", "0.24.4", "qwen"}
 )
 
 // install returns the path of the agent's program, installing it if need be.

@@ -120,8 +120,9 @@ agents:
   claude-code: {server: %s, upstream: %s}
   codex: {server: %s, upstream: %s}
   opencode: {server: %s, upstream: %s}
+  qwen-code: {server: %s, upstream: %s}
   script: {server: %s, upstream: %s}
-`, s.address, s.servers["a"].URL(), s.servers["b"].URL(), choice, own, choice, own, choice, own, choice, own)
+`, s.address, s.servers["a"].URL(), s.servers["b"].URL(), choice, own, choice, own, choice, own, choice, own, choice, own)
 	if err := os.WriteFile(filepath.Join(s.home, "config.yaml"), []byte(config), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -336,7 +337,7 @@ func cleanEnv() []string {
 		upper := strings.ToUpper(name)
 		if strings.HasPrefix(upper, "ANTHROPIC_") || strings.HasPrefix(upper, "CLAUDE") || strings.HasPrefix(upper, "OPENAI_") ||
 			strings.HasPrefix(upper, "CODEX_") || strings.HasPrefix(upper, "OPENCODE") || strings.HasSuffix(upper, "_PROXY") ||
-			strings.HasPrefix(upper, "XDG_") || upper == "HOME" {
+			strings.HasPrefix(upper, "QWEN_") || strings.HasPrefix(upper, "XDG_") || upper == "HOME" {
 			continue
 		}
 		env = append(env, pair)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,16 @@ func TestClaudeCodeStaysOnItsServer(t *testing.T) {
 }
 func TestCodexStaysOnItsServer(t *testing.T)    { stays(t, codexPlayer) }
 func TestOpenCodeStaysOnItsServer(t *testing.T) { stays(t, openCodePlayer) }
+
+// TestQwenCodeStaysOnItsServer lives the life in each format: by content alone,
+// and by the session that is stated in Responses.
+func TestQwenCodeStaysOnItsServer(t *testing.T) {
+	for _, format := range []string{"openai", "anthropic", "openai-responses"} {
+		t.Run(format, func(t *testing.T) {
+			stays(t, func(t *testing.T, s *stage) player { return qwenCodePlayer(t, s, format) })
+		})
+	}
+}
 
 // stays plays the whole life of two conversations: opened on a, switch,
 // continued, another opened on b, kill -9, both continued, forked.
@@ -159,5 +170,37 @@ func openCodePlayer(t *testing.T, s *stage) player {
 		open:   func(prompt string) string { return ask(prompt) },
 		resume: func(handle, prompt string) { ask("--session", handle, prompt) },
 		fork:   func(handle, prompt string) { ask("--session", handle, "--fork", prompt) },
+	}
+}
+
+func qwenCodePlayer(t *testing.T, s *stage, format string) player {
+	program, home, dir := qwencode.install(t), t.TempDir(), t.TempDir()
+	settings := `{"general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}}`
+	if err := os.MkdirAll(filepath.Join(home, ".qwen"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".qwen", "settings.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"HOME=" + home,
+		"OPENAI_API_KEY=sk-fake-key", "OPENAI_MODEL=test-large", "OPENAI_BASE_URL=" + s.base("/qwen-code/v1"),
+		"ANTHROPIC_API_KEY=sk-ant-fake-key", "ANTHROPIC_MODEL=test-large", "ANTHROPIC_BASE_URL=" + s.base("/qwen-code"),
+	}
+	stated := regexp.MustCompile(`"session_id":"([^"]+)"`)
+	ask := func(args ...string) string {
+		t.Helper()
+		out := s.client(dir, env, program, append(args, "--auth-type", format, "--output-format", "json")...)
+		found := stated.FindStringSubmatch(out)
+		if found == nil || !strings.Contains(out, `"is_error":false`) {
+			t.Fatalf("qwen %v answered %s", args, out)
+		}
+		return found[1]
+	}
+	return player{
+		agent:  "qwen-code",
+		open:   func(prompt string) string { return ask("-p", prompt) },
+		resume: func(handle, prompt string) { ask("-p", prompt, "--resume", handle) },
+		fork:   func(handle, prompt string) { ask("-p", prompt, "--resume", handle, "--fork-session") },
 	}
 }

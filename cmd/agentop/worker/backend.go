@@ -71,10 +71,10 @@ func (w *Worker) logStatus() control.Log {
 
 // agentStatus lists the known agents, then other configured ones by name.
 func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
-	names := []string{string(agents.ClaudeCode), string(agents.Codex), string(agents.OpenCode)}
+	names := agents.Known()
 	var others []string
 	for name := range c.Agents {
-		if name != names[0] && name != names[1] && name != names[2] {
+		if !slices.Contains(names, name) {
 			others = append(others, name)
 		}
 	}

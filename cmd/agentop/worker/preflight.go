@@ -64,9 +64,9 @@ func (w *Worker) asked(names []string) []preflight.Asked {
 		for _, s := range sessions {
 			names = append(names, s.Agent)
 		}
-		for _, agent := range []agents.Agent{agents.ClaudeCode, agents.Codex, agents.OpenCode} {
-			if at, _ := w.router.Seen(agent); !at.IsZero() {
-				names = append(names, string(agent))
+		for _, agent := range agents.Known() {
+			if at, _ := w.router.Seen(agents.Agent(agent)); !at.IsZero() {
+				names = append(names, agent)
 			}
 		}
 	}
