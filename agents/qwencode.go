@@ -9,8 +9,8 @@ import (
 // recogniseQwenCode reads Qwen Code's dialect. It states a session only where
 // it speaks Responses, as a prompt_cache_key; in the other two formats its
 // conversations are known by content alone. No header tells what a request is:
-// helpers have no tools, do not stream, or say in their system text what they
-// are.
+// a helper has no tools, or does not stream, or its system text or last
+// message says what it is.
 func recogniseQwenCode(r Request) told {
 	var session id
 	if value, found := strings.CutPrefix(r.Outline.PromptCacheKey, "qwen-code:"); found {
@@ -25,10 +25,14 @@ func qwenCodeTurn(r Request, statesSession bool) (Turn, Kind) {
 	switch {
 	case isSubagent(r):
 		return Side, KindSubagent
-	case begins(o.System, qwenCodeReviewers...), begins(o.LastUser, "[SUGGESTION MODE:"):
+	case begins(o.LastUser, qwenCodeSummary), begins(o.System, qwenCodeSummary):
+		return Side, KindCompaction
+	case begins(o.LastUser, "[SUGGESTION MODE:"), begins(o.System, qwenCodeReviewers...):
 		return Side, KindHelper
+	case begins(o.System, "Generate a concise, sentence-case title"):
+		return Side, KindTitle
 	case !o.Stream, o.Tools == 0:
-		return Side, qwenCodeHelper(o)
+		return Side, KindHelper
 	case statesSession && !qwenCodeMain(o):
 		// A subagent states the session of who called it. After a loss it may be
 		// what is seen first of that, and must not place it. Without a session it
@@ -38,21 +42,14 @@ func qwenCodeTurn(r Request, statesSession bool) (Turn, Kind) {
 	return mainTurn(hasHistory(o))
 }
 
+// qwenCodeSummary begins a compaction: as a user's message where the main
+// conversation's cache is to serve it, else as the system text.
+const qwenCodeSummary = "You are the component that summarizes"
+
 // qwenCodeReviewers begin the system texts of those that look back at a
 // conversation after a turn. They have tools, and the conversation's messages.
 var qwenCodeReviewers = []string{
 	"You are now acting as the managed memory", "You are performing a managed memory", "You are reviewing this conversation",
-}
-
-// qwenCodeHelper is the kind of a request that cannot be a turn.
-func qwenCodeHelper(o *outline.Outline) Kind {
-	switch {
-	case begins(o.System, "Generate a concise, sentence-case title"):
-		return KindTitle
-	case begins(o.System, "You are the component that summarizes"):
-		return KindCompaction
-	}
-	return KindHelper
 }
 
 // qwenCodeMain tells the main conversation by its own system text or, where
