@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,12 +121,12 @@ func TestKF_S4_NoLimitEndsALongStream(t *testing.T) {
 		comment bool
 	}{{"11 minutes, an event each 20 s", 20 * time.Second, 11 * time.Minute, false}, {"5 hours, an event each hour", time.Hour, 5 * time.Hour, false}, {"3 minutes of pings alone", 15 * time.Second, 3 * time.Minute, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			sent := 0
+			var counted atomic.Int64
 			inTime(t, "", func(w http.ResponseWriter, req *http.Request) {
 				_, _ = io.Copy(io.Discard, req.Body)
 				w.Header().Set("Content-Type", "text/event-stream")
 				for passed := time.Duration(0); passed < c.for_; passed += c.every {
-					sent++
+					sent := int(counted.Add(1))
 					if c.comment {
 						fmt.Fprint(w, ": keep-alive\n\n")
 					} else {
@@ -155,6 +156,7 @@ func TestKF_S4_NoLimitEndsALongStream(t *testing.T) {
 						break
 					}
 					event(t, r)
+					sent := int(counted.Load())
 					// Invented time stands still while anything is under way: an
 					// event that is there at its own instant was held up by nothing.
 					if got, want := time.Since(began), time.Duration(min(events, sent))*c.every; got != want && events < sent {
@@ -162,7 +164,7 @@ func TestKF_S4_NoLimitEndsALongStream(t *testing.T) {
 					}
 					events++
 				}
-				if events != sent+1 {
+				if sent := int(counted.Load()); events != sent+1 {
 					t.Errorf("%d events came, %d were sent", events, sent+1)
 				}
 			})
