@@ -14,9 +14,8 @@ import (
 )
 
 // errUnfinished is what a read of an answer returns when the server closed
-// tidily before the answer's own end. The reverse proxy then cuts the client's
-// connection: real clients take a tidy end for a whole answer, or ask again
-// for ever.
+// tidily before the answer's own end. That cuts the client's connection: real
+// clients take a tidy end for a whole answer, or ask again for ever.
 var errUnfinished = errors.New("answer ended before its end")
 
 // answer passes an upstream's body on and observes it. The bytes are handed
