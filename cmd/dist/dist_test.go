@@ -205,7 +205,7 @@ func copySource(from, to string) error {
 			}
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)
 		}
-		if strings.HasSuffix(rel, ".test") {
+		if strings.HasSuffix(rel, ".test") || !d.Type().IsRegular() {
 			return nil
 		}
 		data, err := os.ReadFile(path)
