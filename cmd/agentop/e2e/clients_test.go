@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -18,10 +19,15 @@ var (
 	qwencode = release{"qwen-code", "@qwen-code/qwen-code", "0.24.4", "qwen"}
 )
 
+// installing lets one test at a time install.
+var installing sync.Mutex
+
 // install returns the path of the agent's program, installing it if need be.
 func (r release) install(t *testing.T) string {
 	t.Helper()
 	need(t, "npm", "node")
+	installing.Lock()
+	defer installing.Unlock()
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -52,6 +52,7 @@ func (e *enabled) write(t *testing.T) {
 }
 
 func TestEnabledClaudeCodeWorksAndIsUndone(t *testing.T) {
+	t.Parallel()
 	program := claude.install(t)
 	ask := func(t *testing.T, s *stage, e *enabled, prompt string) {
 		t.Helper()
@@ -92,6 +93,7 @@ func TestEnabledClaudeCodeWorksAndIsUndone(t *testing.T) {
 }
 
 func TestEnabledCodexWorksAndIsUndone(t *testing.T) {
+	t.Parallel()
 	program := codex.install(t)
 	ask := func(t *testing.T, s *stage, e *enabled, prompt string) {
 		t.Helper()
@@ -114,6 +116,7 @@ func TestEnabledCodexWorksAndIsUndone(t *testing.T) {
 }
 
 func TestEnabledOpenCodeWorksAndIsUndone(t *testing.T) {
+	t.Parallel()
 	program := opencode.install(t)
 	ask := func(t *testing.T, s *stage, e *enabled, prompt string) {
 		t.Helper()

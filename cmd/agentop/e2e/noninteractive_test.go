@@ -21,18 +21,28 @@ type player struct {
 }
 
 func TestClaudeCodeStaysOnItsServer(t *testing.T) {
+	t.Parallel()
 	stays(t, func(t *testing.T, s *stage) player { return claudePlayer(t, s) })
 }
-func TestCodexStaysOnItsServer(t *testing.T)    { stays(t, codexPlayer) }
-func TestOpenCodeStaysOnItsServer(t *testing.T) { stays(t, openCodePlayer) }
 
-// TestQwenCodeStaysOnItsServer lives the life by content alone, and by the
-// session that is stated in Responses; in Messages, which states none either,
-// in the long run only.
+func TestCodexStaysOnItsServer(t *testing.T) {
+	t.Parallel()
+	stays(t, codexPlayer)
+}
+
+func TestOpenCodeStaysOnItsServer(t *testing.T) {
+	t.Parallel()
+	stays(t, openCodePlayer)
+}
+
+// TestQwenCodeStaysOnItsServer lives the life by content alone; in Messages,
+// which states no session either, and in Responses, which does, in the long
+// run only.
 func TestQwenCodeStaysOnItsServer(t *testing.T) {
-	formats := []string{"openai", "openai-responses"}
+	t.Parallel()
+	formats := []string{"openai"}
 	if os.Getenv("AGENTOP_TEST_FULL") != "" {
-		formats = append(formats, "anthropic")
+		formats = append(formats, "openai-responses", "anthropic")
 	}
 	for _, format := range formats {
 		t.Run(format, func(t *testing.T) {
