@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -307,4 +308,30 @@ func TestAForgottenConversationIsNotBroughtBack(t *testing.T) {
 	read(t, <-done)
 	b.choose("b")
 	b.route("placed anew", b.claude("s1", user("hello")), "turn=opening", "pin=new", "server=b")
+}
+
+// A title comes a moment before its opening. It waits, and goes on as soon as
+// the opening has its pin.
+func TestWhatWaitsForAnOpeningIsWokenByItsPin(t *testing.T) {
+	b := newBench(t, nil)
+	c := placement.Conversation{Agent: "claude-code", Session: "s1"}
+	waits := func() bool {
+		b.router.gates.mu.Lock()
+		defer b.router.gates.mu.Unlock()
+		return b.router.gates.waits[c] != nil
+	}
+	header := claudeHeader("s1")
+	header.Del("X-Claude-Code-Request-Class")
+	title := make(chan *http.Response)
+	go func() {
+		title <- b.post("/claude-code/v1/messages", `{"model":"m","max_tokens":64,"stream":true,"system":[{"type":"text","text":"You are a test."}],"messages":[`+user("<session>hello</session>")+`]}`, header)
+	}()
+	for !waits() {
+		runtime.Gosched()
+	}
+	b.route("opening", b.claude("s1", user("hello")), "turn=opening; pin=new; server=a")
+	if waits() {
+		t.Error("the title was not told that its conversation has a pin")
+	}
+	b.route("title", <-title, "turn=side", "server=a")
 }

@@ -63,7 +63,7 @@ var faults = []fault{
 	{"wait: placed without the index", placementGo, "if !p.k.Ready() {\n\t\treturn p.wait(WaitIndex)\n\t}\n\tif f, ok", "if f, ok", []string{"placement", "router"}},
 	{"wait: side requests without the index", placementGo, `if !p.k.Ready() && (p.q.Response != "" ||`, `if false && (p.q.Response != "" ||`, []string{"placement"}},
 	{"wait: the title does not wait for the opening", placementGo, `if p.beforeOpening() {`, `if p.beforeOpening() && false {`, rules},
-	{"wait: nobody is woken by the pin", placeGo, "t.r.gates.pinned(t.conv)", "_ = t.conv", simulate},
+	{"wait: nobody is woken by the pin", placeGo, "t.r.gates.pinned(t.conv)", "_ = t.conv", turns},
 	{"gate: all decide at once", placeGo, `if !d.Pin.Makes() && !(isMain(d.Turn) && t.r.gates.busy(t.gateFor(d))) {`, `if d.Pin != "" {`, turns},
 	{"gate: a pin in memory overtakes its write", placeGo, `if !d.Pin.Makes() && !(isMain(d.Turn) && t.r.gates.busy(t.gateFor(d))) {`, `if !d.Pin.Makes() {`, turns},
 	{"gate: decided before it is entered", placeGo, "t.pins = nil\n\tif d, f = t.decide(&q); f != nil {", "if f != nil {", turns},
