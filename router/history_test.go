@@ -339,7 +339,7 @@ func TestWhatWaitsForAnOpeningIsWokenByItsPin(t *testing.T) {
 // Two conversations may well both have been answered "ok".
 func TestAnswersTooShortForAMarkTellNothing(t *testing.T) {
 	short := strings.Repeat("x", 47)
-	b := newBench(t, func(string, *fakeserver.Record) fakeserver.Behaviour { return fakeserver.Behaviour{Text: short} })
+	b := newBench(t, func(string, *fakeserver.Record) fakeserver.Behaviour { return fakeserver.Behaviour{Text: short, Unsigned: true} })
 	b.route("opening", b.claude("s1", user("hello")), "server=a")
 	b.choose("b")
 	b.route("another that began elsewhere", b.claude("s2", user("good day")+","+assistant(short)+","+user("go on")), "turn=continuation; pin=new; server=own")
