@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -339,8 +341,58 @@ func TestWhatWaitsForAnOpeningIsWokenByItsPin(t *testing.T) {
 // Two conversations may well both have been answered "ok".
 func TestAnswersTooShortForAMarkTellNothing(t *testing.T) {
 	short := strings.Repeat("x", 47)
-	b := newBench(t, func(string, *fakeserver.Record) fakeserver.Behaviour { return fakeserver.Behaviour{Text: short, Unsigned: true} })
+	b := newBench(t, func(string, *fakeserver.Record) fakeserver.Behaviour {
+		return fakeserver.Behaviour{Text: short, Unsigned: true}
+	})
 	b.route("opening", b.claude("s1", user("hello")), "server=a")
 	b.choose("b")
 	b.route("another that began elsewhere", b.claude("s2", user("good day")+","+assistant(short)+","+user("go on")), "turn=continuation; pin=new; server=own")
+}
+
+// keptLines keeps what is registered and logged.
+type keptLines struct {
+	Recorder
+	mu    sync.Mutex
+	keys  map[string]bool
+	lines []reqlog.Line
+}
+
+func (k *keptLines) Register(c placement.Conversation, server string, key uint64, arrived time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys[string(appendHex(nil, key))] = true
+	k.Recorder.Register(c, server, key, arrived)
+}
+
+func (k *keptLines) Append(l reqlog.Line) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lines = append(k.lines, l)
+	k.Recorder.Append(l)
+}
+
+func (k *keptLines) logged() []reqlog.Line {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.lines)
+}
+
+// What a turn registers is in its line, too: after a restart the log tells it.
+func TestKeysAreInTheLog(t *testing.T) {
+	b := newBench(t, nil)
+	kept := &keptLines{Recorder: b.router.Recorder, keys: map[string]bool{}}
+	b.router.Recorder = kept
+	b.route("opening", b.claude("s1", user("hello")), "turn=opening")
+	b.route("next turn", b.claude("s1", user("hello")+","+assistant("hi")+","+user("go on")), "turn=continuation")
+	for len(kept.logged()) < 3 { // the pin's line and each turn's, which comes when the answer has gone
+		runtime.Gosched()
+	}
+	if len(kept.keys) != 2 {
+		t.Errorf("%d keys were registered, want one for each turn", len(kept.keys))
+	}
+	for _, l := range kept.logged() {
+		if !kept.keys[l.Key] {
+			t.Errorf("the line of kind %q, turn %s, has the key %q, want one of %v", l.Kind, l.Turn, l.Key, kept.keys)
+		}
+	}
 }
