@@ -170,7 +170,7 @@ func unescapeUnicode(b []byte) (rune, int) {
 	return r, 12
 }
 
-// hex4 decodes a \uXXXX, or returns -1.
+// hex4 decodes the four digits of a \u escape, or returns -1.
 func hex4(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
