@@ -243,7 +243,7 @@ func TestWithoutACommand(t *testing.T) {
 				return getenv(name)
 			}
 			a.Screen = func(context.Context, home.Home) error { return shown }
-			code := a.execute(t.Context(), nil)
+			code := a.execute(t.Context(), []string{}) // nil would be this test's own arguments
 			if (code == ExitFailed) != tt.screen || strings.Contains(out.String(), "not running") == tt.screen {
 				t.Errorf("exit code %d, printed %q", code, out)
 			}

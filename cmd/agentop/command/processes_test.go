@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,9 +39,13 @@ func TestLinesOfPs(t *testing.T) {
 	}
 }
 
-// TestRunningProcessesAreFound starts a program of an agent's name.
+// TestRunningProcessesAreFound starts a program of an agent's name, which no
+// other process of this machine has.
 func TestRunningProcessesAreFound(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "opencode")
+	name := fmt.Sprintf("agent-%d", os.Getpid())
+	programs[name] = name
+	defer delete(programs, name)
+	program := filepath.Join(t.TempDir(), name)
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
@@ -48,9 +53,8 @@ func TestRunningProcessesAreFound(t *testing.T) {
 	if err := os.Symlink(sleep, program); err != nil {
 		t.Fatal(err)
 	}
-	before, known := runningSince("opencode")
-	if !known {
-		t.Fatal("this system does not tell of processes")
+	if before, known := runningSince(name); !known || len(before) != 0 {
+		t.Fatalf("before it is started: %v, %v", before, known)
 	}
 	began := time.Now()
 	cmd := exec.Command(program, "60")
@@ -58,19 +62,15 @@ func TestRunningProcessesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	after, _ := runningSince("opencode")
-	if len(after) != len(before)+1 {
-		t.Fatalf("%d processes after %d", len(after), len(before))
-	}
-	newest := after[0]
-	for _, s := range after {
-		if s.After(newest) {
-			newest = s
-		}
+	found, _ := runningSince(name)
+	ended := time.Now()
+	if len(found) != 1 {
+		t.Fatalf("%d processes, want one", len(found))
 	}
 	// The system counts from its boot, which it knows to the second.
-	if d := newest.Sub(began).Abs(); d > 3*time.Second {
-		t.Errorf("started %v, want about %v", newest, began)
+	const exact = 3 * time.Second
+	if at := found[0]; at.Before(began.Add(-exact)) || at.After(ended.Add(exact)) {
+		t.Errorf("started %v, want between %v and %v", at, began, ended)
 	}
 }
 
