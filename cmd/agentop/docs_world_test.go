@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"agentop/router/control"
+	"agentop/router/fakeserver"
 	"agentop/router/preflight/kinds"
 )
 
@@ -126,12 +127,11 @@ func (w *docsWorld) startProxy() {
 
 func freeLocal(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return address
 }
 
 // startWay is an HTTP proxy that has every host of servers behind it. Towards

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentop/router/fakeserver"
 )
 
 // TestDebianPackageWorksInACleanRoot installs the package by dpkg into an
@@ -114,12 +115,10 @@ func (r cleanRoot) agentop(args ...string) string {
 // proxyAnswers configures a server, starts the proxy and asks it.
 func (r cleanRoot) proxyAnswers() {
 	r.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	address := l.Addr().String()
-	_ = l.Close()
 	inside := filepath.Join(r.dir, "root", "home")
 	if err := os.Mkdir(inside, 0o700); err != nil {
 		r.t.Fatal(err)

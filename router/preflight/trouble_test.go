@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 
 	"agentop/agents/outline"
 	"agentop/router/config"
+	"agentop/router/fakeserver"
 	"agentop/router/preflight/kinds"
 )
 
@@ -90,12 +90,11 @@ func TestTroubleSaysWhichAndWhatToType(t *testing.T) {
 // unused is an address where nothing listens.
 func unused(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // TestRedirectIsNotFollowed holds that a key goes to no other server.

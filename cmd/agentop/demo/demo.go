@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -52,7 +51,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 		defer s.Close()
 	}
-	address, err := freeAddress()
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -119,16 +118,6 @@ agents:
   codex:       {server: alpha, upstream: none}
   opencode:    {server: beta, upstream: none}
 `, listen, alpha, beta)
-}
-
-// freeAddress finds a port that is free on this machine now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	address := l.Addr().String()
-	return address, l.Close()
 }
 
 // client is the control API of the demo's proxy.

@@ -18,6 +18,7 @@ import (
 	"agentop/cmd/agentop/home"
 	"agentop/router/config"
 	"agentop/router/control"
+	"agentop/router/fakeserver"
 )
 
 // patient is a doctor for a scratch home where all is well.
@@ -288,14 +289,11 @@ func export(d *Doctor, name, value string) {
 // freeAddress is a loopback address where nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
+	return address
 }
 
 func write(t *testing.T, name, text string) {

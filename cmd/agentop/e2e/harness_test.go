@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -84,15 +83,9 @@ func newStage(t *testing.T) *stage {
 		t.Cleanup(func() { _ = server.Close() })
 		s.servers[name] = server
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.address = freeAddress(t)
 	s.configure("a")
+	var err error
 	if s.log, err = os.Create(filepath.Join(t.TempDir(), "proxy.out")); err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,14 @@ package e2e
 
 import (
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"agentop/router/fakeserver"
 )
 
 // running stands for a systemd that runs what the unit says.
@@ -89,10 +90,9 @@ func settled(files map[string]string) map[string]string {
 // freeAddress is one that nobody listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }

@@ -185,12 +185,7 @@ func newVault(t *testing.T) *vault {
 	if err := os.Chmod(filepath.Join(v.home, "key.sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v.address = l.Addr().String()
-	_ = l.Close()
+	v.address = freeAddress(t)
 	if v.log, err = os.Create(filepath.Join(t.TempDir(), "proxy.out")); err != nil {
 		t.Fatal(err)
 	}

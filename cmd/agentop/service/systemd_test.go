@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentop/router/fakeserver"
 )
 
 // insideEnv is set in the copy of the test that runs in namespaces of its own.
@@ -126,12 +127,11 @@ func (s *session) mustAnswer(what string) {
 // login starts a user manager with a home of its own.
 func login(t *testing.T, dir string) *session {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, user: filepath.Join(dir, "user"), address: l.Addr().String()}
-	_ = l.Close()
+	s := &session{t: t, user: filepath.Join(dir, "user"), address: address}
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,12 +93,10 @@ func newStage(t *testing.T) *stage {
 		t.Cleanup(func() { _ = server.Close() })
 		urls = append(urls, server.URL())
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if s.address, err = fakeserver.FreeAddress(); err != nil {
 		t.Fatal(err)
 	}
-	s.address = l.Addr().String()
-	_ = l.Close()
 	config := fmt.Sprintf("listen: %s\nservers:\n  a: {url: %s, key: none}\n  b: {url: %s, key: none}\nagents:\n"+
 		"  claude-code: {server: a, upstream: none}\n", s.address, urls[0], urls[1])
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
