@@ -74,19 +74,19 @@ func (f *fault) live(t *testing.T) row {
 	s := newStage(t, f.stage)
 	l := s.startLoad(clientsAtOnce)
 	r := row{fault: f.name, times: times}
-	s.until("each agent has been answered", 30*time.Second, func() bool { return l.answeredSince(time.Time{}) })
+	s.until("each agent has been answered", patience, func() bool { return l.answeredSince(time.Time{}) })
 	for range times {
 		s.switchOver()
 		r.inFlight = max(r.inFlight, l.inFlight.Load())
 		f.begin(s)
 		if f.told != nil {
-			s.until("status tells of it", 20*time.Second, func() bool { st, ok := s.status(); return ok && f.told(st) })
+			s.until("status tells of it", patience, func() bool { st, ok := s.status(); return ok && f.told(st) })
 		}
 		time.Sleep(during) // how long the fault lasts
 		s.switchOver()
 		f.end(s)
 		over := time.Now()
-		s.until("everything works again", 60*time.Second, func() bool {
+		s.until("everything works again", patience, func() bool {
 			st, ok := s.status()
 			s.seen = st
 			return ok && healthy(st) && l.answeredSince(over)
@@ -123,7 +123,7 @@ func healthy(st control.Status) bool {
 // settle waits until all that was acknowledged is on disk.
 func (s *stage) settle(t *testing.T) {
 	t.Helper()
-	s.until("everything is saved", 20*time.Second, func() bool {
+	s.until("everything is saved", patience, func() bool {
 		st, ok := s.status()
 		return ok && st.Store.Error == "" && st.Store.Unsaved == 0
 	})

@@ -150,7 +150,7 @@ func (s *stage) oldPins() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.until("pins.json has changed", 20*time.Second, func() bool {
+	s.until("pins.json has changed", patience, func() bool {
 		text, err := os.ReadFile(path)
 		return err == nil && !bytes.Equal(text, old)
 	})

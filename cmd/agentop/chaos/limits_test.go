@@ -78,7 +78,7 @@ func TestManyConversationsOfOneClient(t *testing.T) {
 		t.Errorf("memory: %d kB", h.rss)
 	}
 	s.switchOver()
-	s.until("the other choice is in force", 10*time.Second, func() bool {
+	s.until("the other choice is in force", patience, func() bool {
 		st, ok := s.status()
 		return ok && len(st.Agents) > 0 && st.Agents[0].Server == s.choice
 	})

@@ -23,6 +23,9 @@ import (
 	"agentop/router/fakeserver"
 )
 
+// patience is how long a test waits for what takes a moment on an idle machine.
+const patience = time.Minute
+
 // account is whom the proxy runs as where the test is root: one whose rights
 // end at a directory's mode.
 const account = 65534
@@ -261,7 +264,7 @@ func (s *stage) start() {
 	}
 	s.proxy = cmd
 	s.control = control.Dial(s.home)
-	s.until("the proxy is ready", 30*time.Second, func() bool { _, ok := s.status(); return ok })
+	s.until("the proxy is ready", patience, func() bool { _, ok := s.status(); return ok })
 }
 
 // kill ends the supervisor and its workers as a power cut would.
@@ -276,7 +279,7 @@ func (s *stage) kill() {
 
 // status asks the running proxy.
 func (s *stage) status() (control.Status, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	st, err := s.control.Status(ctx)
 	return st, err == nil

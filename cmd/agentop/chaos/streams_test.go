@@ -22,6 +22,7 @@ type pacer struct {
 	began    time.Time
 	events   int // of one answer
 	interval time.Duration
+	over     chan struct{} // answers end when it is closed
 }
 
 func (p *pacer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +38,10 @@ func (p *pacer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = fmt.Fprintf(w, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"%d\"}}\n\n", time.Since(p.began))
 		_ = out.Flush()
+	}
+	select {
+	case <-p.over:
+	case <-r.Context().Done():
 	}
 	_, _ = fmt.Fprint(w, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 }
@@ -114,7 +119,7 @@ func TestManySlowStreams(t *testing.T) {
 		n, seconds = 2000, 300
 	}
 	s := newStage(t, stageOptions{})
-	p := &pacer{began: time.Now(), interval: time.Second, events: seconds}
+	p := &pacer{began: time.Now(), interval: time.Second, events: seconds, over: make(chan struct{})}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +129,7 @@ func TestManySlowStreams(t *testing.T) {
 	t.Cleanup(func() { _ = server.Close() })
 	base := "http://" + l.Addr().String()
 	s.write("config.yaml", fmt.Sprintf("listen: %s\nservers:\n  slow: {url: %s, key: none}\nagents:\n  claude-code: {server: slow, upstream: none}\n", s.address, base))
-	s.until("the slow server is chosen", 10*time.Second, func() bool {
+	s.until("the slow server is chosen", patience, func() bool {
 		st, ok := s.status()
 		return ok && len(st.Servers) == 1 && st.Servers[0].Name == "slow"
 	})
@@ -135,10 +140,11 @@ func TestManySlowStreams(t *testing.T) {
 	direct := make(chan []time.Duration, 1)
 	go func() { direct <- p.hearAll(t, n/4, base+"/v1/messages", func() {}) }()
 	late := p.hearAll(t, n, "http://"+s.address+clients[0].path, func() {
-		s.until("all streams are under way", 2*time.Second, func() bool { st, ok := s.status(); return ok && st.Streams == n })
+		s.until("all streams are under way", patience, func() bool { st, ok := s.status(); return ok && st.Streams == n })
 		most = s.holds(pid)
-		time.Sleep(time.Duration(seconds-2) * p.interval) // to look again shortly before they end
+		time.Sleep(time.Duration(seconds-2) * p.interval) // to look again when they have gone on for long
 		last = s.holds(pid)
+		close(p.over)
 	})
 	alone := <-direct
 	perStream := func(h held) int { return (h.rss - before.rss) / n }

@@ -181,7 +181,7 @@ var (
 
 // send sends a turn and returns the reply's text and agentop's route header.
 func (s *stage) send(t *talk, messages []message) (reply, route string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address+t.client.path, strings.NewReader(t.client.body(messages)))
 	if err != nil {
