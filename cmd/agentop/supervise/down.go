@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -52,21 +51,15 @@ func (s *supervisor) serveDown() {
 func (d *downServer) set(h http.Handler) { d.handler.Store(&h) }
 
 // stopDown leaves the sockets to a worker. Connections that were accepted get
-// their answer.
+// their answer, which is their last, or are closed for their silence: the
+// server is not shut down, as http.Server.Shutdown drops a request that is
+// just being read.
 func (s *supervisor) stopDown() {
-	d := s.down
-	if d == nil {
+	if s.down == nil {
 		return
 	}
-	s.down = nil
-	for _, l := range d.listeners {
+	for _, l := range s.down.listeners {
 		_ = l.Close() // the supervisor's own descriptor stays
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if d.server.Shutdown(ctx) != nil {
-			_ = d.server.Close()
-		}
-	}()
+	s.down = nil
 }

@@ -59,23 +59,49 @@ func workerMain() int {
 	})
 	mux.HandleFunc("/restart", func(w http.ResponseWriter, r *http.Request) {
 		var refused *control.Error
-		if err := c.Restart(r.Context()); errors.As(err, &refused) {
+		switch err := c.Restart(r.Context()); {
+		case errors.As(err, &refused):
 			http.Error(w, refused.Message+" | "+refused.Hint, http.StatusConflict)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	server := &http.Server{Handler: mux}
-	for _, l := range c.Listeners() {
-		go func() { _ = server.Serve(l) }()
-	}
+	var taken sync.WaitGroup
+	server := &http.Server{Handler: mux, ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed {
+			taken.Done()
+		}
+	}}
+	// What is asked through a connection comes after this word.
 	c.Ready("test", []string{c.Listeners()[0].Addr().String()})
+	for _, l := range c.Listeners() {
+		go func() { _ = server.Serve(&takenListener{l, &taken}) }()
+	}
 	select {
 	case <-c.Drain():
 	case <-c.Stop():
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = server.Shutdown(ctx)
+	for _, l := range c.Listeners() {
+		_ = l.Close()
+	}
+	taken.Wait() // the tests' connections end with their answer
 	return 0
+}
+
+// takenListener counts from before a connection is accepted, so that none is
+// dropped when the process ends.
+type takenListener struct {
+	net.Listener
+	taken *sync.WaitGroup
+}
+
+func (l *takenListener) Accept() (net.Conn, error) {
+	l.taken.Add(1)
+	c, err := l.Listener.Accept()
+	if err != nil {
+		l.taken.Done()
+	}
+	return c, err
 }
 
 // supervisorMain is a supervisor in a process of its own, which tests may kill.
@@ -292,10 +318,10 @@ func TestDownServerTellsTheReason(t *testing.T) {
 	} {
 		t.Run(tc.mood, func(t *testing.T) {
 			b := newBench(t, tc.mood).open()
-			got := b.until("/v1/messages", func(status int, body string) bool { return status == tc.status })
-			if !strings.Contains(got, tc.want) {
-				t.Errorf("got %q, want %q in it", got, tc.want)
-			}
+			// Until the first start has failed the answer is that it is under way.
+			b.until("/v1/messages", func(status int, body string) bool {
+				return status == tc.status && strings.Contains(body, tc.want)
+			})
 			holder, held := Find(b.dir)
 			if !held || !strings.Contains(holder.Trouble+" | "+holder.Cure, tc.want) {
 				t.Errorf("the lock tells of %+v, %v", holder, held)
@@ -309,6 +335,34 @@ func TestDownServerTellsTheReason(t *testing.T) {
 				t.Errorf("the lock still tells of trouble: %+v", holder)
 			}
 		})
+	}
+}
+
+// A request that is only half there when a worker becomes ready is answered.
+func TestDownServerAnswersWhatItIsReading(t *testing.T) {
+	b := newBench(t, "refuse").open()
+	isDown := func(status int, _ string) bool { return status == http.StatusBadRequest }
+	b.until("/v1/messages", isDown)
+	conn, err := net.Dial("tcp", b.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /late HTTP/1.1\r\nHost: agentop\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	b.until("/v1/messages", isDown) // accepted after the one above
+	b.mood("")
+	if err := os.WriteFile(b.dir.Config(), []byte("# mended\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.until("/pid", ok)
+	if _, err := io.WriteString(conn, "\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Errorf("got %q, %v, want the reason of the time when it began", answer, err)
 	}
 }
 
