@@ -38,23 +38,45 @@ func (c *connections) handler(h http.Handler, ended func()) http.Handler {
 	})
 }
 
-// state is the server's ConnState hook.
+// listen is l with its connections counted. Whoever waits in Accept counts as
+// one, so that there is no moment in which a connection is accepted and not
+// counted: net/http's own count begins a little later.
+func (c *connections) listen(l net.Listener) net.Listener { return &countedListener{l, c} }
+
+type countedListener struct {
+	net.Listener
+	count *connections
+}
+
+// Accept implements net.Listener.
+func (l *countedListener) Accept() (net.Conn, error) {
+	l.count.add(1)
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		l.count.add(-1)
+	}
+	return conn, err
+}
+
+// state is the server's ConnState hook: it learns of ends.
 func (c *connections) state(_ net.Conn, s http.ConnState) {
+	if s == http.StateClosed || s == http.StateHijacked {
+		c.add(-1)
+	}
+}
+
+func (c *connections) add(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch s {
-	case http.StateNew:
-		c.n++
-	case http.StateClosed, http.StateHijacked:
-		c.n--
-	}
+	c.n += n
 	if c.n == 0 && c.none != nil {
 		close(c.none)
 		c.none = nil
 	}
 }
 
-// gone returns a channel that is closed when no connection is left.
+// gone returns a channel that is closed when no connection is left and none
+// can come.
 func (c *connections) gone() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -190,7 +190,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	failed := make(chan error, len(listeners))
 	room := router.NewRoom(w.log)
 	for _, l := range listeners {
-		go func(l net.Listener) { failed <- proxy.Serve(room.Listen(l)) }(l)
+		go func(l net.Listener) { failed <- proxy.Serve(w.conns.listen(room.Listen(l))) }(l)
 	}
 	another := w.tellReady()
 	var began time.Time
