@@ -252,7 +252,9 @@ func TestPredecessor_15_TheProgramGoesHomeByItsLog(t *testing.T) {
 			}
 		}
 	}
-	w.proxy.die()
+	if err := w.proxy.stop(); err != nil { // a kill may come before the last line is written
+		t.Fatal(err)
+	}
 	if err := os.Remove(w.pinFile()); err != nil {
 		t.Fatal(err)
 	}
