@@ -105,7 +105,7 @@ func (s *session) pid() int {
 
 // answers asks once, on a fresh connection.
 func (s *session) answers() error {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	res, err := client.Get("http://" + s.address + "/-/ready")
 	if err != nil {
 		return err
@@ -153,10 +153,15 @@ func login(t *testing.T, dir string) *session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			said, _ := s.sh("systemctl", "--user", "status", "--full", serviceName)
+			log, _ := os.ReadFile(filepath.Join(s.user, ".agentop", "log", "proxy.log"))
+			t.Logf("%s\nits log:\n%s", said, log)
+		}
 		_, _ = s.sh("systemctl", "--user", "exit")
 		_ = manager.Wait()
 	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // between looks
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // between looks
 		if _, err := s.sh("systemctl", "--user", "show", "--property=Version"); err == nil {
 			return s
 		}
@@ -192,7 +197,7 @@ func inside(t *testing.T) {
 	}
 	s.mustAnswer("while the supervisor is started again")
 	second := s.pid()
-	for end := time.Now().Add(20 * time.Second); second == first || second == 0; second = s.pid() {
+	for end := time.Now().Add(time.Minute); second == first || second == 0; second = s.pid() {
 		if time.Now().After(end) {
 			t.Fatalf("process %d after process %d was killed", second, first)
 		}
@@ -208,7 +213,7 @@ func inside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) { // between looks
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // between looks
 		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", second)); filepath.Base(exe) == "agentop-2" {
 			break
 		}
