@@ -71,14 +71,14 @@ func TestEnabledClaudeCodeWorksAndIsUndone(t *testing.T) {
 		"tabs, crlf":  "{\r\n\t\"cleanupPeriodDays\": 20,\r\n\t\"permissions\": {\r\n\t\t\"allow\": [\"Bash(go test:*)\"]\r\n\t}\r\n}\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &enabled{agent: "claude-code", home: t.TempDir(), env: env, file: ".claude/settings.json", text: text, ask: ask}
+			e := &enabled{agent: "claude-code", home: agentDir(t), env: env, file: ".claude/settings.json", text: text, ask: ask}
 			e.holds(t)
 		})
 	}
 	t.Run("dotfiles and a proxy variable", func(t *testing.T) {
 		// The variable names a proxy that nobody serves: without no_proxy in its
 		// settings Claude Code would ask that one.
-		e := &enabled{agent: "claude-code", home: t.TempDir(), env: append([]string{"HTTPS_PROXY=http://127.0.0.1:1"}, env...), file: "dot/claude.json", text: "{\n  \"cleanupPeriodDays\": 20\n}\n", ask: ask}
+		e := &enabled{agent: "claude-code", home: agentDir(t), env: append([]string{"HTTPS_PROXY=http://127.0.0.1:1"}, env...), file: "dot/claude.json", text: "{\n  \"cleanupPeriodDays\": 20\n}\n", ask: ask}
 		if err := os.MkdirAll(filepath.Join(e.home, ".claude"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -104,12 +104,12 @@ func TestEnabledCodexWorksAndIsUndone(t *testing.T) {
 		"comments":    "# my settings\nmodel_reasoning_effort = 'low'   # tail\nnotify = [\n  \"true\", # one\n]\n\n# the screen\n[tui]\nnotifications = false\n\n[shell_environment_policy]\nset = { A = \"b\", C = '''d''' }\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &enabled{agent: "codex", home: t.TempDir(), env: []string{"CODEX_API_KEY=sk-fake-key"}, file: ".codex/config.toml", text: text, ask: ask}
+			e := &enabled{agent: "codex", home: agentDir(t), env: []string{"CODEX_API_KEY=sk-fake-key"}, file: ".codex/config.toml", text: text, ask: ask}
 			e.holds(t)
 		})
 	}
 	t.Run("a provider of his own", func(t *testing.T) {
-		e := &enabled{agent: "codex", home: t.TempDir(), env: []string{"CORP_KEY=sk-fake-key"}, file: ".codex/config.toml", ask: ask,
+		e := &enabled{agent: "codex", home: agentDir(t), env: []string{"CORP_KEY=sk-fake-key"}, file: ".codex/config.toml", ask: ask,
 			text: "model_provider = \"corp\"\n\n[model_providers.corp]\nname = \"Corp\"\nbase_url = \"http://gw.example:8000/v1\" # keep\nenv_key = \"CORP_KEY\"\n"}
 		e.holds(t)
 	})
@@ -131,7 +131,7 @@ func TestEnabledOpenCodeWorksAndIsUndone(t *testing.T) {
 		"openai":    {file: ".config/opencode/opencode.json", text: "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"model\": \"openai/gpt-5\",\n  \"provider\": { \"openai\": {} }\n}\n", env: append([]string{"OPENAI_API_KEY=sk-fake-key"}, env...)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e.agent, e.home, e.ask = "opencode", t.TempDir(), ask
+			e.agent, e.home, e.ask = "opencode", agentDir(t), ask
 			e.holds(t)
 		})
 	}

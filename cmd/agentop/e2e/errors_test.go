@@ -59,7 +59,7 @@ type asker struct {
 var askers = []asker{{"claude-code", claudeAsker}, {"codex", codexAsker}, {"opencode", openCodeAsker}}
 
 func claudeAsker(t *testing.T, s *stage) func(question) string {
-	program, home, dir := claude.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := claude.install(t), agentDir(t), agentDir(t)
 	return func(q question) string {
 		env, args := claudeEnv(s, home), []string{"-p", "hello"}
 		if q.again {
@@ -76,7 +76,7 @@ func claudeAsker(t *testing.T, s *stage) func(question) string {
 }
 
 func codexAsker(t *testing.T, s *stage) func(question) string {
-	program, home, dir := codex.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := codex.install(t), agentDir(t), agentDir(t)
 	write(t, filepath.Join(home, "config.toml"), "openai_base_url = \""+s.base("/codex/v1")+"\"\n")
 	env := []string{"HOME=" + home, "CODEX_HOME=" + home, "CODEX_API_KEY=sk-fake-key"}
 	return func(q question) string {
@@ -93,7 +93,7 @@ func codexAsker(t *testing.T, s *stage) func(question) string {
 }
 
 func openCodeAsker(t *testing.T, s *stage) func(question) string {
-	program, home, dir := opencode.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := opencode.install(t), agentDir(t), agentDir(t)
 	env := []string{"HOME=" + home, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"}
 	path := filepath.Join(home, ".config", "opencode")
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -251,7 +251,7 @@ func TestCodexGoesOnOverHTTP(t *testing.T) {
 				s := newStage(t)
 				s.configure(choice)
 				s.restart()
-				home := t.TempDir()
+				home := agentDir(t)
 				write(t, filepath.Join(home, "config.toml"), "openai_base_url = \""+s.base("/codex/v1")+"\"\n")
 				env := []string{"HOME=" + home, "CODEX_HOME=" + home}
 				if login {
@@ -259,7 +259,7 @@ func TestCodexGoesOnOverHTTP(t *testing.T) {
 				} else {
 					env = append(env, "CODEX_API_KEY=sk-fake-key")
 				}
-				stdout, stderr := said(t, t.TempDir(), env, program, "exec", "--skip-git-repo-check", "hello")
+				stdout, stderr := said(t, agentDir(t), env, program, "exec", "--skip-git-repo-check", "hello")
 				if strings.Contains(strings.ToLower(stdout), "websocket") || strings.Contains(stdout+stderr, "Reconnecting") {
 					t.Errorf("the screen tells of it:\n%s\n%s", stdout, stderr)
 				}

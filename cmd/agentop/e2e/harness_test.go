@@ -101,6 +101,21 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// agentDir is a directory for a real agent. An agent may leave processes behind
+// that write for a moment after it has ended, which t.TempDir takes for a
+// failure. Ask for it before whatever ends the agent is registered.
+func agentDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "agentop-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		until(t, func() bool { return os.RemoveAll(dir) == nil }, "the agent's directory can be removed")
+	})
+	return dir
+}
+
 // configure writes config.yaml: the servers, and one choice for all agents.
 func (s *stage) configure(choice string) {
 	s.t.Helper()

@@ -43,8 +43,8 @@ func TestClaudeCodeIsAtHomeAfterACompaction(t *testing.T) {
 func TestClaudeCodeIsAtHomeAfterGoingBack(t *testing.T) {
 	need(t, "tmux")
 	s := newStage(t)
+	home, dir := agentDir(t), agentDir(t)
 	term := newTerminal(t)
-	home, dir := t.TempDir(), t.TempDir()
 	prepareClaude(t, home, dir)
 	term.run(dir, claudeEnv(s, home), claude.install(t))
 	term.await("? for shortcuts", "auto mode", "bypass permissions")

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -17,8 +19,8 @@ func TestInteractiveClaudeCode(t *testing.T) {
 	need(t, "tmux")
 	program := claude.install(t)
 	s := newStage(t)
+	home, dir := agentDir(t), agentDir(t)
 	term := newTerminal(t)
-	home, dir := t.TempDir(), t.TempDir()
 	prepareClaude(t, home, dir)
 	term.run(dir, claudeEnv(s, home), program)
 	term.await("? for shortcuts", "auto mode", "bypass permissions")
@@ -79,7 +81,11 @@ func newTerminal(t *testing.T) *terminal {
 		if t.Failed() {
 			t.Logf("the screen:\n%s", term.screen())
 		}
+		out, err := exec.Command("tmux", "-L", term.socket, "display-message", "-p", "#{pane_pid}").Output()
 		_ = exec.Command("tmux", "-L", term.socket, "kill-server").Run()
+		if pid, bad := strconv.Atoi(strings.TrimSpace(string(out))); err == nil && bad == nil {
+			until(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, "the program in the terminal has ended")
+		}
 	})
 	return term
 }

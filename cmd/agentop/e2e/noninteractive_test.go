@@ -94,7 +94,7 @@ func stays(t *testing.T, newPlayer func(*testing.T, *stage) player) {
 }
 
 func claudePlayer(t *testing.T, s *stage, more ...string) player {
-	program, home, dir := claude.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := claude.install(t), agentDir(t), agentDir(t)
 	env := append(claudeEnv(s, home), more...)
 	ask := func(args ...string) string {
 		t.Helper()
@@ -125,7 +125,7 @@ func claudeEnv(s *stage, home string) []string {
 }
 
 func codexPlayer(t *testing.T, s *stage) player {
-	program, home, dir := codex.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := codex.install(t), agentDir(t), agentDir(t)
 	config := "openai_base_url = \"" + s.base("/codex/v1") + "\"\n"
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func codexPlayer(t *testing.T, s *stage) player {
 }
 
 func openCodePlayer(t *testing.T, s *stage) player {
-	program, home, dir := opencode.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := opencode.install(t), agentDir(t), agentDir(t)
 	config := `{"$schema":"https://opencode.ai/config.json","model":"lab/test-large","provider":{"lab":{"npm":"@ai-sdk/openai-compatible","name":"Lab",` +
 		`"options":{"baseURL":"` + s.base("/opencode/lab/v1") + `","apiKey":"sk-fake-key"},"models":{"test-large":{"name":"Test"}}}}}`
 	path := filepath.Join(home, ".config", "opencode")
@@ -189,7 +189,7 @@ func openCodePlayer(t *testing.T, s *stage) player {
 }
 
 func qwenCodePlayer(t *testing.T, s *stage, format string) player {
-	program, home, dir := qwencode.install(t), t.TempDir(), t.TempDir()
+	program, home, dir := qwencode.install(t), agentDir(t), agentDir(t)
 	settings := `{"general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}}`
 	if err := os.MkdirAll(filepath.Join(home, ".qwen"), 0o700); err != nil {
 		t.Fatal(err)
