@@ -205,11 +205,7 @@ func TestKF_S7_AClientThatLeavesEndsTheWorkAtTheServer(t *testing.T) {
 					waitFor(t, "the request in flight", func() bool { return b.router.Streams() == 1 })
 					leave()
 				}
-				left := time.Now()
-				within(t, rec.Done, "the server to be told")
-				if took := time.Since(left); took > time.Second && c.events == 0 {
-					t.Errorf("the server was told after %v, want within a second", took)
-				}
+				within(t, rec.Done, "the server to be told") // its answer has no end of its own
 				if !rec.Left {
 					t.Error("the answer went on to its end")
 				}

@@ -150,12 +150,11 @@ func TestPoolCountsAreNeverWrong(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	deadline := time.Now().Add(20 * time.Second)
-	for p.router.load.total() != 0 || len(p.router.load.n) != 0 {
-		if time.Now().After(deadline) {
-			t.Fatalf("in flight after all have ended: %v", p.router.load.n)
-		}
-	}
+	waitFor(t, "nothing to be in flight", func() bool {
+		p.router.load.mu.Lock()
+		defer p.router.load.mu.Unlock()
+		return len(p.router.load.n) == 0
+	})
 }
 
 // TestPoolRefusedMember holds that a refused connection, and it alone, sends
@@ -172,12 +171,8 @@ func TestPoolRefusedMember(t *testing.T) {
 	if n := p.meter.count("member"); n != 1 {
 		t.Errorf("%d pin writes for the move, want 1", n)
 	}
-	for p.router.load.at(p.place(1)) > 0 {
-		// Spin: the client has its answer a moment before the request is counted out.
-	}
-	if n := p.router.load.total(); n != 0 {
-		t.Errorf("%d requests are still counted at the member that refused", n)
-	}
+	// The client has its answer a moment before the request is counted out.
+	waitFor(t, "no request to be counted, at the member that refused either", func() bool { return p.router.load.total() == 0 })
 	p.restart()
 	if got := p.turn("s1"); got != p.place(1) {
 		t.Errorf("after a restart the turn went to %s, want %s: the pin names the member", got, p.place(1))

@@ -360,7 +360,7 @@ func TestKeyCommandIsEndedWithItsChildren(t *testing.T) {
 	defer held.Close()
 	cancel()
 	expectError(t, "slow", <-failed, "did not end in time")
-	if err := held.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := held.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := held.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
@@ -400,7 +400,7 @@ func TestInvalidateDuringARun(t *testing.T) {
 	<-first
 	r.Invalidate("glm")
 	fresh := func(context.Context, *config.Server) (Secret, error) { return NewSecret("new"), nil }
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if key, err := r.shared(ctx, s, fresh); err != nil || key.Reveal() != "new" {
 		t.Errorf("got %q, %v, want new", key.Reveal(), err)

@@ -145,7 +145,7 @@ func connectAs(t *testing.T, l net.Listener, uid uint32) net.Conn {
 			t.Errorf("the program said %q, want its user id %s", got, want)
 		}
 	})
-	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second))
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
 	server, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func plainTransport(*url.URL) (http.RoundTripper, error) { return &http.Transpor
 func asker(address string, kind config.KeyKind, key string) Asker {
 	return Asker{
 		Server: &config.Server{Name: "glm", URL: address, Key: config.KeySource{Kind: kind, Env: "GLM_KEY"}},
-		Key:    credential.NewSecret(key), Transport: plainTransport, Limit: 10 * time.Second, Agent: "agentop/test",
+		Key:    credential.NewSecret(key), Transport: plainTransport, Limit: time.Minute, Agent: "agentop/test",
 	}
 }
 

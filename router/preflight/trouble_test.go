@@ -132,7 +132,7 @@ func TestAskEndsInTime(t *testing.T) {
 		if a.Up || len(a.Trouble) != 1 || !strings.Contains(a.Trouble[0], "did not answer within 50ms") {
 			t.Errorf("answer %+v", a)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the preflight does not end")
 	}
 }
