@@ -127,7 +127,7 @@ func setDurable(t testing.TB, s filestore.Store, key, value string) {
 // eventually polls, for what other processes or timers do.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !done() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)

@@ -111,11 +111,11 @@ func (w *docsWorld) startProxy() {
 	}
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		killer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		killer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		killer.Stop()
 	})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) { // between looks at another process
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) { // between looks at another process
 		if _, err := os.Stat(filepath.Join(w.home, control.SocketName)); err == nil {
 			return
 		}

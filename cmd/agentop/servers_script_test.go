@@ -47,12 +47,12 @@ func cmdProxy(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		_ = cmd.Process.Signal(os.Interrupt) // it ends its own processes
-		killer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		killer := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		_ = cmd.Wait()
 		killer.Stop()
 	})
 	socket := filepath.Join(home, control.SocketName)
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		if _, err := os.Stat(socket); err == nil {
 			return
 		}

@@ -135,7 +135,7 @@ func (r cleanRoot) proxyAnswers() {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- proxy.Wait() }()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	if err := ready(ctx, "http://"+address+"/-/ready", ended); err != nil {
 		r.t.Fatalf("%v\n%s", err, said.String())

@@ -300,7 +300,7 @@ agents:
 			break
 		}
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for r.turn("s1", "m") != http.StatusOK { // the answer is read behind the requests
 		if time.Now().After(deadline) {
 			t.Fatal("what the server told anew has no effect")
@@ -416,7 +416,7 @@ agents:
 		t.Errorf("warning %q, want %q", got, want)
 	}
 	edit("desk", s.URL)
-	for deadline := time.Now().Add(20 * time.Second); r.turn("s1", "claude-opus-5-5") != http.StatusOK; { // until it is in force
+	for deadline := time.Now().Add(time.Minute); r.turn("s1", "claude-opus-5-5") != http.StatusOK; { // until it is in force
 		if time.Now().After(deadline) {
 			t.Fatal("a server that is back under its name does not serve its conversation")
 		}
