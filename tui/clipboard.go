@@ -13,7 +13,7 @@ import (
 func (m *model) copy(text string) tea.Cmd {
 	for _, r := range text {
 		if r < 0x20 || r == 0x7f {
-			m.say("this conversation has no id of its agent's that could be copied")
+			m.say("it holds characters that cannot be copied")
 			return nil
 		}
 	}

@@ -52,6 +52,10 @@ func (m *model) key(k tea.KeyMsg) tea.Cmd {
 		}
 	case view.BodyList:
 		return m.listKey(name)
+	case view.BodyCommand:
+		if name == "y" && len(s.Shown) > 0 {
+			return m.copy(s.Shown[0])
+		}
 	}
 	m.scrollKey(name)
 	return nil
@@ -177,9 +181,11 @@ func (m *model) showResume(row *view.Session) {
 		m.say("agentop knows no command that resumes this conversation: its agent gave it no id that a shell can take")
 		return
 	}
-	m.show("Resume in "+row.Agent, command,
-		"It goes on on "+row.Server+", where it is.",
-		"Run it in another terminal, in which "+row.Agent+" is pointed at agentop.")
+	where := "Run it in another terminal, in which " + row.Agent + " is pointed at agentop"
+	if row.Dir == "" {
+		where += ", in the directory that the conversation began in"
+	}
+	m.show("Resume in "+row.Agent, command, "It goes on on "+row.Server+", where it is.", where+".")
 }
 
 // show shows a command line and what to know about it.
@@ -237,7 +243,7 @@ func (m *model) openConversation(r *view.Request) tea.Cmd {
 		m.say("this request belongs to no conversation that is known")
 		return nil
 	}
-	s.Filter, s.All = view.Input{}, true
+	s.Filter, s.All = view.Input{}, s.All || !runs(m.known.all[key], m.now())
 	m.chosen, m.hasChosen = key, true
 	s.Focus = view.PaneSessions
 	s.Body, s.Scroll, m.back = view.BodyDetail, 0, view.BodyLog

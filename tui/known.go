@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,6 +96,9 @@ func head(s string) string {
 func stateWord(s *view.Session) string {
 	if s.Streams > 0 {
 		return "streaming"
+	}
+	if failed := view.Failure(s); failed != "" {
+		return "failed cut " + strconv.Itoa(s.Status) + " " + head(failed)
 	}
 	return "idle"
 }

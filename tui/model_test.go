@@ -339,7 +339,7 @@ func TestLogFollowsAndFilters(t *testing.T) {
 		r.shows("Request log", "opening", "follows the newest")
 		for i := range 100 {
 			r.src.send(Event{Request: &view.Request{Time: noon.Add(time.Duration(i) * time.Second), ID: fmt.Sprint("r", i), Agent: "claude-code",
-				Session: "a1", Turn: "continuation", Server: "lab", Status: 200, Path: fmt.Sprint("/m/", i)}})
+				Session: "not known", Turn: "continuation", Server: "lab", Status: 200, Path: fmt.Sprint("/m/", i)}})
 		}
 		r.wait(time.Second)
 		r.shows("/m/99")

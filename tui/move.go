@@ -44,6 +44,18 @@ func (m *model) openMove(row *view.Session) tea.Cmd {
 	return m.askPrice()
 }
 
+// named is a conversation in a sentence.
+func named(c *view.Session) string {
+	title := []rune(c.Title)
+	switch {
+	case len(title) == 0:
+		return "it"
+	case len(title) > 40:
+		return `"` + string(title[:40]) + `..."`
+	}
+	return `"` + c.Title + `"`
+}
+
 // placeName is the server of a place, a pool without its member.
 func placeName(place string) string {
 	for i := range len(place) {
@@ -130,7 +142,7 @@ func (m *model) moveMsg(msg tea.Msg) tea.Cmd {
 		if m.known.all[msg.session.Key()] != nil {
 			m.known.all[msg.session.Key()] = &msg.session
 		}
-		m.say("it is on " + msg.session.Server + " from its next turn on")
+		m.say(named(&msg.session) + " is on " + msg.session.Server + " from its next turn on")
 		return m.askStatus()
 	}
 	return nil

@@ -45,13 +45,17 @@ func (m *model) addRequests(list []view.Request) {
 // arrangeLog finds the rows that match and keeps the cursor among them.
 func (m *model) arrangeLog(now time.Time) {
 	log := &m.screen.Log
-	log.Rows = log.Rows[:0]
+	log.Rows, log.Sessions = log.Rows[:0], m.known.all
 	if m.screen.Body != view.BodyLog {
 		return
 	}
 	words := strings.Fields(strings.ToLower(log.Filter.Text))
 	for i := range log.All {
-		if requestMatches(&log.All[i], words) {
+		title := ""
+		if c := m.known.all[view.Key{Agent: log.All[i].Agent, ID: log.All[i].Session}]; c != nil {
+			title = c.Title
+		}
+		if requestMatches(&log.All[i], title, words) {
 			log.Rows = append(log.Rows, i)
 		}
 	}
@@ -64,12 +68,12 @@ func (m *model) arrangeLog(now time.Time) {
 	log.Offset = view.Window(log.Offset, log.Cursor, len(log.Rows), h)
 }
 
-func requestMatches(r *view.Request, words []string) bool {
+func requestMatches(r *view.Request, title string, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
 	text := strings.ToLower(strings.Join([]string{r.Agent, r.Session, r.Turn, r.Side, r.Pin, r.Server, head(r.Model), r.Method, head(r.Path),
-		strconv.Itoa(r.Status), head(r.Error)}, "\x00"))
+		strconv.Itoa(r.Status), head(r.Error), view.StatusText(r.Status), head(title)}, "\x00"))
 	for _, w := range words {
 		if !strings.Contains(text, w) {
 			return false

@@ -101,7 +101,7 @@ func (m *model) arrangeSwitch() {
 	p := m.screen.Switch
 	agent := p.Agents[p.Agent]
 	p.Before, p.Stay = view.Own, m.known.stay(agent, m.now())
-	own := "the agent's own upstream: it is not routed"
+	own := "its own upstream"
 	for i := range m.screen.Status.Agents {
 		if a := &m.screen.Status.Agents[i]; a.Agent == agent {
 			if a.Server != "" {
@@ -112,7 +112,7 @@ func (m *model) arrangeSwitch() {
 			case "none":
 				own = "no own upstream: new conversations would be refused"
 			default:
-				own = "not routed: " + a.Upstream
+				own = "its own upstream, " + a.Upstream
 			}
 		}
 	}
@@ -232,7 +232,11 @@ func (m *model) switched(msg switchedMsg) tea.Cmd {
 			m.base.Agents[i].Server = c.Server
 		}
 	}
-	m.note(view.Notice{Text: view.SwitchSentence(c.Agent, server, c.Stay), Undo: m.undo != nil}, alarmFor)
+	text := view.SwitchSentence(c.Agent, server, c.Stay)
+	if msg.undone {
+		text = "taken back: " + text
+	}
+	m.note(view.Notice{Text: text, Undo: m.undo != nil}, alarmFor)
 	return m.askStatus()
 }
 

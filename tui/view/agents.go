@@ -67,7 +67,7 @@ func (s *Screen) agentBlock(i, name, w int, now time.Time) []string {
 	if a.LastSeen.IsZero() {
 		facts = append(facts, "not seen yet")
 	} else {
-		facts = append(facts, strings.TrimSpace("seen "+ago(a.LastSeen, now)+" ago "+a.Version))
+		facts = append(facts, "seen "+ago(a.LastSeen, now)+" ago"+bracketed(a.Version))
 	}
 	facts = append(facts, "own upstream: "+dash(a.Upstream))
 	for _, part := range wrap(t.clean(strings.Join(facts, ", ")), max(w-name-4, 8)) {

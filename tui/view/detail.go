@@ -14,8 +14,6 @@ func (s *Screen) detail(w int, now time.Time) []string {
 		return f.lines
 	}
 	s.detailTop(f, row, now)
-	f.add("last error", bad, row.Error)
-	f.add("last status", normal, nonZero(row.Status))
 	f.add("directory", normal, row.Dir)
 	f.add("session", normal, row.ID+" (y copies it)")
 	if command, ok := Resume(row.Agent, row.ID, row.Dir); ok {
@@ -41,6 +39,7 @@ func (s *Screen) detailTop(f *facts, row *Session, now time.Time) {
 	f.add("pin", normal, pinWords(row))
 	state, look := s.state(row, stateWidth, now)
 	f.add("state", look, state)
+	f.add("last error", bad, Failure(row))
 	f.add("turns", normal, turnWords(row, now))
 	f.add("model", normal, modelWords(row))
 	f.add("context", normal, s.contextWords(row))
@@ -75,9 +74,19 @@ func (s *Screen) newOnes(row *Session) string {
 
 func pinWords(row *Session) string {
 	text := dash(row.Pin)
-	switch {
-	case row.Pin == "none":
+	switch row.Pin {
+	case "none":
 		return "none: it is placed anew by each turn"
+	case "new":
+		text = "set at its opening"
+	case "followed":
+		text = "the one of the conversation that it follows"
+	case "moved":
+		text = "set when it was moved"
+	case "restored":
+		text = "restored from the request log"
+	}
+	switch {
 	case row.Saved:
 		return text + ", on disk"
 	}
@@ -144,14 +153,6 @@ func timeWords(row *Session) string {
 	return strings.Join(parts, ", ")
 }
 
-// failure is how a conversation's last turn failed.
-func failure(row *Session) string {
-	if row.Error == "" {
-		return itoa(row.Status) + " from " + row.Server
-	}
-	return row.Error
-}
-
 func nonZero(n int) string {
 	if n == 0 {
 		return ""
@@ -182,14 +183,14 @@ func (s *Screen) detailRequests(f *facts, row *Session, now time.Time) {
 // preview is the chosen conversation under the list, h lines.
 func (s *Screen) preview(w, h int, now time.Time) []string {
 	row := s.Chosen()
-	lines := []string{s.Theme.rule(w, "Why it is there", "enter: all", false)}
-	if row != nil {
-		f := s.facts(w)
-		s.detailTop(f, row, now)
-		lines = append(lines, f.lines...)
-		if len(lines) > h {
-			lines = append(lines[:h-1], s.Theme.line(w).gap(labelWidth).put(faint, s.Theme.glyph.ellipsis+" enter shows the rest").String())
-		}
+	if row == nil {
+		return fillTo(nil, w, h)
+	}
+	f := s.facts(w)
+	s.detailTop(f, row, now)
+	lines := append([]string{s.Theme.rule(w, "Why it is there", "enter: all", false)}, f.lines...)
+	if len(lines) > h {
+		lines = append(lines[:h-1], s.Theme.line(w).gap(labelWidth).put(faint, s.Theme.glyph.ellipsis+" enter shows the rest").String())
 	}
 	return fillTo(lines, w, h)
 }
@@ -225,8 +226,8 @@ func (s *Screen) whyLine() string {
 	if s.astray(row) {
 		text += ". New " + row.Agent + " ones go to " + s.choice(row.Agent)
 	}
-	if row.Streams == 0 && (row.Status >= 400 || row.Error != "") {
-		text += ". Its last turn failed: " + failure(row)
+	if failed := Failure(row); failed != "" {
+		text += ". Its last turn failed: " + failed
 	}
 	return text
 }

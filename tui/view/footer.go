@@ -11,11 +11,14 @@ func (s *Screen) footer(w, h int, now time.Time) []string {
 	}
 	for i := range s.Notices {
 		n := &s.Notices[i]
+		if s.asks() && !n.Bad {
+			continue // what the last act did must not be read as what the next one will do
+		}
 		look, text := normal, n.Text
 		if n.Bad {
 			look, text = bad, "! "+text
 		}
-		if n.Undo {
+		if n.Undo && !s.Filter.Active && !s.Log.Filter.Active {
 			text += " " + t.glyph.dot + " u undoes it"
 		}
 		for _, part := range wrap(t.clean(text), w-2) {
@@ -23,6 +26,15 @@ func (s *Screen) footer(w, h int, now time.Time) []string {
 		}
 	}
 	return append(lines, s.keyLine(w))
+}
+
+// asks reports whether the body is one that asks before it acts.
+func (s *Screen) asks() bool {
+	switch s.Body {
+	case BodySwitch, BodyMove, BodyRemove:
+		return true
+	}
+	return s.Body == BodyCommand && s.Question != ""
 }
 
 // needsWhy reports whether no preview shows the reason.
@@ -125,7 +137,7 @@ func (s *Screen) hints() []hint {
 		if s.Log.Filter.Active {
 			return []hint{{"enter", "keep filter", 9}, {"esc", "clear", 8}}
 		}
-		return []hint{{"enter", "conversation", 5}, {"/", "filter", 6}, {"G", "newest", 4}, {"esc", "back", 8}, {"?", "keys", 7}, {"q", "quit", 3}}
+		return []hint{{"j k", "choose", 4}, {"enter", "conversation", 5}, {"/", "filter", 6}, {"G", "newest", 3}, {"esc", "back", 8}, {"?", "keys", 7}, {"q", "quit", 2}}
 	case BodyAgents:
 		list := []hint{{"s", "switch", 7}, {"esc", "back", 8}, {"?", "keys", 6}}
 		if len(s.Setups) > 0 {
@@ -140,7 +152,7 @@ func (s *Screen) hints() []hint {
 		if s.Question != "" {
 			return []hint{{"y", "yes", 9}, {"esc", "no", 8}}
 		}
-		return []hint{{"esc", "back", 8}, {"q", "quit", 3}}
+		return []hint{{"y", "copy", 7}, {"esc", "back", 8}, {"q", "quit", 3}}
 	case BodyHelp, BodyProxy:
 		return []hint{{"j k", "scroll", 4}, {"esc", "back", 8}, {"q", "quit", 3}}
 	}
@@ -160,6 +172,6 @@ func (s *Screen) listHints() []hint {
 		return append(list, hint{"t", "test", 7}, hint{"n", "add", 5}, hint{"x", "remove", 5}, hint{"enter", "details", 6},
 			hint{"tab", "conversations", 8}, hint{"?", "keys", 8}, hint{"q", "quit", 4})
 	}
-	return append(list, hint{"enter", "details", 7}, hint{"m", "move", 3}, hint{"/", "filter", 6}, hint{"tab", "servers", 5},
-		hint{"a", "agents", 5}, hint{"l", "log", 5}, hint{"?", "keys", 8}, hint{"q", "quit", 4})
+	return append(list, hint{"enter", "details", 7}, hint{"m", "move", 6}, hint{"/", "filter", 6}, hint{"tab", "servers", 5},
+		hint{"a", "agents", 3}, hint{"l", "log", 5}, hint{"?", "keys", 8}, hint{"q", "quit", 4})
 }

@@ -114,3 +114,11 @@ func (t *Theme) bar(part, whole int64, w int) string {
 	n := int(min(fraction(part, whole), 1) * float64(w))
 	return strings.Repeat(t.glyph.full, n) + strings.Repeat(t.glyph.empty, w-n)
 }
+
+// bracketed is text in brackets behind something, "" for none.
+func bracketed(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}

@@ -142,41 +142,77 @@ func (s *Screen) saveState() (string, style) {
 	return "pins saved", normal
 }
 
-// agentLines tells where each agent's new conversations go.
+// agentLines tells where each agent's new conversations go. Where not all fit
+// on a line, agents that were never used are only counted.
 func (s *Screen) agentLines(w, h int) []string {
 	most := 1
 	if h >= 20 {
 		most = 3
 	}
 	t := s.Theme
-	var lines []string
 	l := t.line(w).gap(1)
-	for i := range s.Status.Agents {
-		a := &s.Status.Agents[i]
-		place, look := s.destination(a)
-		need := width(t.clean(a.Agent)) + width(t.glyph.arrow) + 2 + width(t.clean(place))
-		rest := len(s.Status.Agents) - i
-		reserve := 0
-		if rest > 1 && len(lines) == most-1 {
-			reserve = len(" +99: a") + 2
+	if len(s.Status.Agents) == 0 {
+		if s.Link.State != LinkUp {
+			l.put(faint, "which agent goes where is not known")
 		}
-		if l.used > 1 && l.used+3+need+reserve > w {
+		return []string{l.String()}
+	}
+	if w >= 50 {
+		l.put(faint, "new:").gap(1)
+	}
+	begin := l.used
+	agents := s.agentsInSight(w - begin)
+	var lines []string
+	left := len(s.Status.Agents)
+	for i, a := range agents {
+		need := s.agentWidth(a)
+		reserve := 0
+		if left > 1 && (len(lines) == most-1 || i == len(agents)-1) && (i < len(agents)-1 || left > len(agents)-i) {
+			reserve = len("  +99: a")
+		}
+		if l.used > begin && l.used+3+need+reserve > w {
 			if len(lines) == most-1 {
-				l.gap(2).put(faint, "+"+itoa(rest)+": a")
 				break
 			}
 			lines = append(lines, l.String())
-			l = t.line(w).gap(1)
+			l = t.line(w).gap(begin)
 		}
-		if l.used > 1 {
+		if l.used > begin {
 			l.gap(3)
 		}
+		place, look := s.destination(a)
 		l.put(normal, a.Agent).gap(1).put(faint, t.glyph.arrow).gap(1).put(look, place)
+		left--
 	}
-	if len(s.Status.Agents) == 0 && s.Link.State != LinkUp {
-		l.put(faint, "which agent goes where is not known")
+	if left > 0 {
+		l.gap(2).put(faint, "+"+itoa(left)+": a")
 	}
 	return append(lines, l.String())
+}
+
+// agentWidth is how many cells an agent and its place take.
+func (s *Screen) agentWidth(a *Agent) int {
+	place, _ := s.destination(a)
+	return width(s.Theme.clean(a.Agent)) + width(s.Theme.glyph.arrow) + 2 + width(s.Theme.clean(place))
+}
+
+// agentsInSight are the agents whose places are told in w cells: all if they
+// fit, else those that are routed or were seen.
+func (s *Screen) agentsInSight(w int) []*Agent {
+	var all, used []*Agent
+	total := -3
+	for i := range s.Status.Agents {
+		a := &s.Status.Agents[i]
+		all = append(all, a)
+		total += s.agentWidth(a) + 3
+		if a.Server != "" || a.Running > 0 || !a.LastSeen.IsZero() {
+			used = append(used, a)
+		}
+	}
+	if total <= w || len(used) == 0 {
+		return all
+	}
+	return used
 }
 
 // destination is where an agent's new conversations go, and its look.

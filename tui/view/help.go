@@ -29,8 +29,13 @@ func (s *Screen) help(w int) []string {
 			{"tab", "to the servers and back"},
 		}},
 		{"servers", [][2]string{
-			{"enter", "details"}, {"t", "test: ask what it can do, with one request of a single token"},
+			{"up down", "choose"}, {"enter", "details"}, {"t", "test: ask what it can do, with one request of a single token"},
 			{"n", "add one: shows the command"}, {"x", "remove, after a question"},
+		}},
+		{"request log", [][2]string{
+			{"/", "filter by any word of a request: server, model, status, title, error"},
+			{"up down", "choose; the list then stands still"}, {"enter", "the conversation of the request"},
+			{"G", "follow the newest again"},
 		}},
 	} {
 		f.text(strong, group.name)
@@ -42,8 +47,12 @@ func (s *Screen) help(w int) []string {
 	f.text(strong, "signs")
 	g := &t.glyph
 	f.add(g.ok+" "+g.failing+" "+g.down, normal, "a server's last answers: well, an error or broken off, could not be reached ("+g.unknown+" not asked yet)")
+	f.add("new:", normal, "where the next conversation of each agent will go; a switch changes this and nothing else")
+	f.add("running", normal, "a turn in the last 24 hours, or an answer that streams")
+	f.add("pin", normal, "the server that a conversation is bound to; it is on disk, so that no restart moves it")
 	f.add("*", normal, "the conversation is not where its agent's new ones go")
 	f.add("finishing", normal, "a worker that was replaced answers it to its end")
+	f.add("title", normal, "its first words, or its agent's title for it; `titles: off` in config.yaml (w tells where that is) hides all")
 	f.add("own", normal, "the agent's own upstream, where it would go without agentop")
 	f.add("context", normal, "tokens of the last turn's input, and its share of the limit")
 	f.add("cache", normal, "how much of the context was read from the server's cache")

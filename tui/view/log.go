@@ -13,17 +13,20 @@ type LogPane struct {
 	Offset int       // of Rows; the first one on the screen
 	Follow bool      // the newest is kept in sight
 	Filter Input
+	// Sessions are the conversations that are known, for their titles.
+	Sessions map[Key]*Session
 }
 
 // logColumns are the widths of the log's columns, 0 for folded.
 type logColumns struct {
 	agent, turn, pin, server, model, status, in, out, first, total int
+	one                                                            bool // all lines are of one conversation
 }
 
-// logColumnsFor divides w cells; the rest is for the error or the path. Lines
-// of one conversation need neither its agent nor its pin.
+// logColumnsFor divides w cells; the rest is for the error, title or path.
+// Lines of one conversation need neither its agent nor its title.
 func logColumnsFor(w int, one bool) logColumns {
-	c := logColumns{agent: 11, turn: 12, pin: 8, server: 10, model: 14, status: 6, in: 5, out: 5, first: 6, total: 6}
+	c := logColumns{agent: 11, turn: 12, pin: 8, server: 10, model: 14, status: 6, in: 5, out: 5, first: 6, total: 6, one: one}
 	if one {
 		c.agent = 0
 	}
@@ -82,7 +85,7 @@ func (s *Screen) logPane(w, h int, now time.Time) []string {
 		lines = append(lines, t.line(w).gap(2).put(faint, text).String())
 	}
 	for i := first; i < min(first+room, len(s.Log.Rows)); i++ {
-		lines = append(lines, s.logRow(&s.Log.All[s.Log.Rows[i]], i == s.Log.Cursor && !s.Log.Follow, c, w, now))
+		lines = append(lines, s.logRow(&s.Log.All[s.Log.Rows[i]], i == s.Log.Cursor, c, w, now))
 	}
 	return fillTo(lines, w, h)
 }
@@ -115,7 +118,7 @@ func (t *Theme) logHead(c logColumns, w int) string {
 			l.col(faint, column.name, column.w).gap(1)
 		}
 	}
-	return l.put(faint, "error or path").String()
+	return l.put(faint, "error, title or path").String()
 }
 
 func (s *Screen) logRow(r *Request, chosen bool, c logColumns, w int, now time.Time) string {
@@ -123,7 +126,10 @@ func (s *Screen) logRow(r *Request, chosen bool, c logColumns, w int, now time.T
 	l := t.line(w)
 	mark := "  "
 	if chosen {
-		l.over, mark = selected, t.glyph.cursor+" "
+		mark = t.glyph.cursor + " "
+		if !s.Log.Follow { // else it is the newest, which changes by itself
+			l.over = selected
+		}
 	}
 	l.put(accent, mark).col(faint, r.Time.In(now.Location()).Format("15:04:05"), 8).gap(1)
 	look := normal
@@ -153,10 +159,38 @@ func (s *Screen) logRow(r *Request, chosen bool, c logColumns, w int, now time.T
 	number(blankZero(r.Output), c.out)
 	number(millis(r.FirstMS), c.first)
 	number(millis(r.TotalMS), c.total)
-	if r.Error != "" {
-		return l.put(bad, "! "+r.Error).String()
+	title := ""
+	if !c.one {
+		title = s.requestTitle(r)
+	}
+	if failed := requestFailure(r); failed != "" {
+		l.put(bad, "! "+failed)
+		if title != "" {
+			l.gap(2).put(faint, title)
+		}
+		return l.String()
+	}
+	if title != "" {
+		return l.put(look, title).String()
 	}
 	return l.put(faint, strings.TrimSpace(r.Method+" "+r.Path)).String()
+}
+
+// requestTitle is the title of a request's conversation, "" for none.
+func (s *Screen) requestTitle(r *Request) string {
+	c := s.Log.Sessions[Key{r.Agent, r.Session}]
+	if c == nil || r.Turn == "none" {
+		return ""
+	}
+	return c.Title
+}
+
+// requestFailure is why a request failed, "" when it did not.
+func requestFailure(r *Request) string {
+	if r.Error == "" {
+		return StatusText(r.Status)
+	}
+	return r.Error
 }
 
 // turnName is the kind of a request; of a side request, which.

@@ -77,6 +77,11 @@ func (s *Screen) switchPane(w, h int) []string {
 		l.put(faint, "tab: next agent")
 	}
 	lines = append(lines, l.String(), s.inputLine("filter", Input{p.Filter, true}, w))
+	if len(s.Status.Servers) == 0 {
+		f := s.facts(w)
+		f.text(caution, "! no server is configured: `agentop server add NAME URL`, in another terminal, adds one, which is then shown here")
+		lines = append(lines, f.lines...)
+	}
 	tail := s.switchTail(w)
 	// A few places stay in sight; what is said of them ends with what happens.
 	if most := max(h-len(lines)-min(len(p.Items), 3), 2); len(tail) > most {
@@ -94,7 +99,7 @@ func (s *Screen) switchPane(w, h int) []string {
 		lines = append(lines, s.choiceRow(i, name, w))
 	}
 	if len(p.Items) == 0 {
-		lines = append(lines, t.line(w).gap(2).put(faint, "no server matches").String())
+		lines = append(lines, t.line(w).gap(2).put(faint, "no server matches; ctrl-u clears the filter").String())
 	}
 	return fillTo(append(lines, tail...), w, h)
 }
@@ -115,6 +120,11 @@ func (s *Screen) choiceRow(i, name, w int) string {
 	l.put(accent, mark).col(strong, item.Name, name).gap(1).col(accent, now, 3).gap(1)
 	if item.Note != "" {
 		return l.put(faint, item.Note).String()
+	}
+	// What it says of itself and what became of the last turn there may differ.
+	up := item.Check.State == CheckDone && item.Check.Result.Up
+	if v := s.server(item.Name); up && v != nil && v.Health.Error != "" && v.Health.State != "ok" {
+		l.put(caution, "last turn: "+unnamed(v.Name, v.Health.Error)).put(normal, "; ")
 	}
 	words, look := checkWords(item.Check)
 	return l.put(look, words).String()
@@ -271,6 +281,9 @@ func (s *Screen) movePane(w, h int) []string {
 			l.over, mark = selected, t.glyph.cursor+" "
 		}
 		l.put(accent, mark).put(strong, p.Items[i])
+		if p.Items[i] == Own {
+			l.put(faint, prefixed(": ", s.upstream(p.Session.Agent)))
+		}
 		if v := s.server(p.Items[i]); v != nil && p.Items[i] != Own {
 			health, look := t.healthLook(v)
 			l.gap(1).put(look, health+" "+healthWord(v))
@@ -312,7 +325,7 @@ func (s *Screen) moveTail(w int) []string {
 // price says what a move costs, one line each.
 func (f *facts) price(p *MovePrice) {
 	if p.Tokens == 0 {
-		f.text(caution, "! its whole context is read again without cache; how long it is is not known")
+		f.text(caution, "! its whole context is read again without cache; its size is not known")
 	} else {
 		f.text(caution, "! "+count(p.Tokens)+" tokens are read again without cache")
 	}

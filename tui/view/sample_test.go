@@ -40,6 +40,10 @@ func sample() *Screen {
 	s.Known = 40
 	s.Cursor = 2
 	s.Log = sampleLog()
+	s.Log.Sessions = map[Key]*Session{}
+	for _, row := range s.Rows {
+		s.Log.Sessions[row.Key()] = row
+	}
 	s.Tests = map[string]Check{}
 	return s
 }

@@ -345,6 +345,18 @@ func (s *Screen) agent(name string) *Agent {
 	return nil
 }
 
+// upstream is an agent's own upstream in words.
+func (s *Screen) upstream(agent string) string {
+	a := s.agent(agent)
+	switch {
+	case a == nil || a.Upstream == "":
+		return "the agent's own upstream"
+	case a.Upstream == "none":
+		return "no own upstream is known"
+	}
+	return "the agent's own upstream, " + a.Upstream
+}
+
 // server is what is known of the server of a place, nil for own and for one
 // that is not configured.
 func (s *Screen) server(place string) *Server {

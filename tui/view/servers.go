@@ -188,11 +188,11 @@ func (s *Screen) serverBlock(i, level, w int, now time.Time) []string {
 	l.put(accent, s.cursorMark(PaneServers, i == s.Server))
 	if i >= len(s.Status.Servers) {
 		load := s.Loads[Own]
-		l.put(faint, t.glyph.dot).gap(1).col(normal, Own, max(w-19, 4))
+		l.put(faint, t.glyph.dot).gap(1).col(normal, Own, max(w-23, 4))
 		if level == 0 {
 			return []string{l.num(normal, plural(load.Running, "running"), w-1-l.used).String()}
 		}
-		return []string{l.num(faint, "own upstream", w-1-l.used).String(), s.loadLine(load, 0, w)}
+		return []string{l.num(faint, "each agent's own", w-1-l.used).String(), s.loadLine(load, 0, w)}
 	}
 	v := &s.Status.Servers[i]
 	mark, look := t.healthLook(v)
@@ -227,7 +227,11 @@ func (s *Screen) loadLine(load Load, firstMS int64, w int) string {
 		}
 	}
 	if firstMS > 0 {
-		l.num(faint, "first "+millis(firstMS), w-1-l.used)
+		words, room := "first token "+millis(firstMS), w-1-l.used
+		if len(words) > room {
+			words = "first " + millis(firstMS)
+		}
+		l.num(faint, words, room)
 	}
 	return l.String()
 }
@@ -257,7 +261,11 @@ func (s *Screen) serverDetail(w int, now time.Time) []string {
 	}
 	mark, look := s.Theme.healthLook(v)
 	f.add("server", strong, v.Name)
-	f.add("health", look, mark+" "+healthWord(v)+asOf(v.Health.At, now))
+	health := mark + " " + healthWord(v) + asOf(v.Health.At, now)
+	if v.Health.At.IsZero() {
+		health += ": no turn went there since the proxy started"
+	}
+	f.add("health", look, health)
 	f.add("last error", caution, v.Health.Error)
 	f.add("address", normal, v.URL)
 	f.add("key", normal, v.Key)

@@ -18,8 +18,10 @@ const (
 	contextBoth    = 9 // 81k 41%
 	cacheWidth     = 5
 	stateWidth     = 11
-	leastTitle     = 14
+	stateShort     = 9  // without its mark
+	leastTitle     = 22 // three or four words, by which people know a conversation
 	leastNarrow    = 10 // title on a screen narrower than 60
+	leastMarked    = 84 // from here on there is room for the state's mark
 	leastRoomyPane = 100
 )
 
@@ -33,20 +35,20 @@ func (s *Screen) sessionColumns(w int) columns {
 		c.model = max(c.model, shortWidth(model(row)))
 	}
 	c.agent = min(max(c.agent, len("agent")), 12)
-	c.server = min(max(c.server, len("server")), max(w/7, 7))
+	c.server = min(max(c.server, len("server")), max(w/5, 7))
 	c.model = min(max(c.model, len("model")), max(w/8, 8))
 	if w >= leastRoomyPane {
 		c.context = contextBoth
 	}
-	if w < 60 {
-		c.agent = min(c.agent, 6)
-		c.state = 9
+	if w < leastMarked {
+		c.state = stateShort
 	}
 	least := leastTitle
 	if w < 60 {
+		c.agent = min(c.agent, 6)
 		least = leastNarrow
 	}
-	for _, column := range []*int{nil, &c.cache, &c.turn, &c.model, &c.context, &c.agent} {
+	for _, column := range []*int{nil, &c.turn, &c.cache, &c.model, &c.context, &c.agent} {
 		if column != nil {
 			*column = 0
 		}
@@ -141,6 +143,7 @@ func (s *Screen) sessionPane(w, h int, now time.Time) []string {
 // sessionNote is what stands beside the pane's title.
 func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	var notes []string
+	star := ""
 	if s.Link.State != LinkUp && s.Link.AsOf.IsZero() {
 		return "" // there may be any number
 	}
@@ -166,14 +169,21 @@ func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	}
 	for i := first; i < min(first+room, len(s.Rows)); i++ {
 		if s.astray(s.Rows[i]) {
-			notes = append(notes, "* not where new ones go")
+			star = ", * not where new ones go"
 			break
 		}
 	}
+	text, more, most := strings.Join(notes, ", "), "", ""
 	if folded := c.folded(); folded != "" {
-		notes = append(notes, "enter: "+folded)
+		more, most = ", enter: more", ", enter: "+folded
 	}
-	return strings.Join(notes, ", ")
+	// The longest that fits; the line under the list tells of the star, too.
+	for _, note := range []string{text + star + most, text + star + more} {
+		if len(note) <= w-len("- Conversations   ") {
+			return note
+		}
+	}
+	return text + more
 }
 
 // noSessions says why the list is empty, and what fills it.
@@ -187,6 +197,9 @@ func (s *Screen) noSessions() []string {
 		return []string{"no conversation ran in the last 24 hours; v shows all"}
 	case s.Link.State != LinkUp:
 		return []string{"conversations are shown when a proxy runs"}
+	}
+	if len(s.Status.Servers) == 0 {
+		return []string{"no server is configured yet. Add one with `agentop server add NAME URL`, in another terminal."}
 	}
 	return []string{
 		"no conversation yet.",
