@@ -107,7 +107,7 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			m.painter.enter()
 		}
 	case tea.KeyMsg:
-		return m.key(msg)
+		return m.keys(msg)
 	case tickMsg:
 		return m.tick()
 	case connectedMsg, endedMsg, batchMsg, retryMsg, startedMsg:

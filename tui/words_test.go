@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"agentop/tui/view"
 )
 
@@ -81,4 +83,29 @@ func TestMoveSaysWhichConversationItWas(t *testing.T) {
 			t.Errorf("%q is called %s, want %s", title, got, want)
 		}
 	}
+}
+
+// A terminal gives what was typed in one go as one message.
+func TestKeysThatComeTogetherAreKeysOfTheirOwn(t *testing.T) {
+	together := func(r *rig, alt bool, text string) {
+		r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Alt: alt})
+		r.settle()
+	}
+	rigged(t, newFake(), func(r *rig) {
+		together(r, false, "jj")
+		r.shows("▸ codex gamma")
+		together(r, false, "kk/gam")
+		r.shows("filter: gam", "1 of 4 match")
+		together(r, true, "l") // esc, then l
+		r.shows("Request log")
+		together(r, true, "v")
+		r.shows("4 known")
+		together(r, false, "sdk")
+		r.shows("filter: dk", "-> desk")
+		r.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("qqq"), Paste: true})
+		together(r, true, "q")
+		if r.told(); !r.quit {
+			t.Error("esc and q in one did not quit")
+		}
+	})
 }

@@ -126,7 +126,11 @@ func (s *Screen) serverRow(i, name, w int, now time.Time) string {
 		load := s.Loads[Own]
 		l.put(faint, t.glyph.dot).gap(1).col(normal, Own, name).gap(1).col(faint, "", 11)
 		l.num(normal, itoa(load.Running), 7).num(normal, itoa(load.Streams), 9).gap(15)
-		return l.put(faint, "each agent's own upstream").String()
+		words := "each agent's own upstream"
+		if l.used+len(words) > w {
+			words = "each agent's own"
+		}
+		return l.put(faint, words).String()
 	}
 	v := &s.Status.Servers[i]
 	mark, look := t.healthLook(v)

@@ -175,7 +175,7 @@ func (s *Screen) sessionNote(w, room, first int, c *columns) string {
 	}
 	text, more, most := strings.Join(notes, ", "), "", ""
 	if folded := c.folded(); folded != "" {
-		more, most = ", enter: more", ", enter: "+folded
+		more, most = ", enter: more", ", enter shows "+folded
 	}
 	// The longest that fits; the line under the list tells of the star, too.
 	for _, note := range []string{text + star + most, text + star + more} {
