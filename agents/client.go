@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// AgentOf tells by its headers which agent sent a request to a bare base URL;
+// agentOf tells by its headers which agent sent a request to a bare base URL;
 // Other when nothing tells. Headers that only one agent sends come before
 // User-Agent, since plugins of one agent borrow the User-Agent of another.
-func AgentOf(method, path string, h http.Header) Agent {
+func agentOf(method, path string, h http.Header) Agent {
 	ua := strings.ToLower(h.Get("User-Agent"))
 	switch {
 	case h.Get("X-Codex-Turn-Metadata") != "", hasPrefixFold(h.Get("Originator"), "codex"):

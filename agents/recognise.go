@@ -75,7 +75,7 @@ type id struct{ value, source string }
 func Recognise(r Request) (Recognition, error) {
 	agent := r.Agent
 	if agent == "" {
-		agent = AgentOf(r.Method, r.Path, r.Header)
+		agent = agentOf(r.Method, r.Path, r.Header)
 	}
 	told := dialectOf(agent, r)(r)
 	if stated := firstHeader(r, "X-Dynamo-Session-Id"); stated.value != "" {
@@ -115,7 +115,7 @@ func dialectOf(agent Agent, r Request) dialect {
 	if d := known(agent); d != nil {
 		return d
 	}
-	if d := known(AgentOf(r.Method, r.Path, r.Header)); d != nil {
+	if d := known(agentOf(r.Method, r.Path, r.Header)); d != nil {
 		return d
 	}
 	return recogniseOther

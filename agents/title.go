@@ -10,15 +10,15 @@ import (
 	"agentop/agents/outline"
 )
 
-// TitleBytes is the length in bytes of the longest title.
-const TitleBytes = 200
+// titleBytes is the length in bytes of the longest title.
+const titleBytes = 200
 
 // textLimit bounds what Title and Dir decode of one text.
 const textLimit = 64 << 10
 
 // Title is a short name for the conversation that an opening begins: what the
 // user wrote, without what the agent put around it, in one line of at most
-// TitleBytes, with no control characters. "" when the user wrote nothing that
+// titleBytes, with no control characters. "" when the user wrote nothing that
 // is text. It decodes texts, so it is for openings only. o must be the outline
 // of body.
 func Title(o *outline.Outline, body []byte, agent Agent) string {
@@ -184,7 +184,7 @@ func oneLine(text string) string {
 		if space {
 			size++
 		}
-		if line.Len()+size > TitleBytes {
+		if line.Len()+size > titleBytes {
 			break
 		}
 		if space {

@@ -32,7 +32,7 @@ func bodyOf(system string, user ...string) []byte {
 }
 
 func TestTitle(t *testing.T) {
-	long := strings.Repeat("a", TitleBytes-1)
+	long := strings.Repeat("a", titleBytes-1)
 	for _, tc := range []struct {
 		name string
 		user []string
@@ -135,7 +135,7 @@ func TestTitleAndDirOfFixtures(t *testing.T) {
 
 // wellFormed tells whether a line may be printed as it is.
 func wellFormed(line string) bool {
-	return len(line) <= TitleBytes && utf8.ValidString(line) && !strings.ContainsFunc(line, unicode.IsControl)
+	return len(line) <= titleBytes && utf8.ValidString(line) && !strings.ContainsFunc(line, unicode.IsControl)
 }
 
 func TestTitleOf(t *testing.T) {

@@ -20,9 +20,9 @@ const (
 	maxBodyCap = 16 << 30
 )
 
-// Reserved are names that no server may have, since they mean something else
+// reservedServers are names that no server may have, since they mean something else
 // where a server's name is shown.
-var Reserved = []string{"own", "-"}
+var reservedServers = []string{"own", "-"}
 
 // reservedAgents are first path segments that belong to the APIs, so that an
 // agent of that name could never be told from a bare base URL.
@@ -40,8 +40,8 @@ func (p *problem) err() error {
 }
 
 // CheckName says whether a server may be called name: 1 to 64 of letters,
-// digits, ".", "_" and "-", a letter or digit first, and none of Reserved.
-func CheckName(name string) error { return checkName("server", name, Reserved).err() }
+// digits, ".", "_" and "-", a letter or digit first, and neither "own" nor "-".
+func CheckName(name string) error { return checkName("server", name, reservedServers).err() }
 
 // CheckAgent is CheckName for agents.
 func CheckAgent(name string) error { return checkName("agent", name, reservedAgents).err() }

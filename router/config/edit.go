@@ -20,9 +20,8 @@ import (
 // followed with ErrLayout. Doing an edit again gives the same bytes. data is
 // never changed, but may be returned.
 
-// DefaultFile is the configuration's usual name, which errors of the edits
-// mention.
-const DefaultFile = "config.yaml"
+// usualName is the configuration's, which errors of the edits mention.
+const usualName = "config.yaml"
 
 // CheckServer says whether s can stand in a configuration, and gives it in the
 // form in which Parse would. The errors have no positions.
@@ -83,26 +82,6 @@ func RemoveServer(data []byte, name string) ([]byte, error) {
 			want.Servers = nil
 		}
 		return remove(out, "servers", name)
-	})
-}
-
-// SetRename replaces a server's rename lines, keeping the text of those that
-// stay.
-func SetRename(data []byte, server string, lines []Rename) ([]byte, error) {
-	if _, err := CheckServer(Server{Name: "x", URL: "http://x", Rename: lines}); err != nil {
-		return nil, err
-	}
-	return edit(data, func(want *Config, out []byte) ([]byte, error) {
-		s, found := want.Server(server)
-		if !found {
-			return nil, noServer(server)
-		}
-		before := s.Rename
-		s.Rename = nil
-		if len(lines) > 0 {
-			s.Rename = slices.Clone(lines)
-		}
-		return changeRename(out, server, before, lines)
 	})
 }
 
@@ -240,7 +219,7 @@ func noServer(name string) error {
 // configuration, as the edit is meant, and returns the text that should mean
 // the same.
 func edit(data []byte, change func(want *Config, out []byte) ([]byte, error)) ([]byte, error) {
-	before, err := Parse(DefaultFile, data)
+	before, err := Parse(usualName, data)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +234,7 @@ func edit(data []byte, change func(want *Config, out []byte) ([]byte, error)) ([
 	if _, err := newSource(out); err != nil {
 		return nil, fmt.Errorf("%w: write the change by hand", ErrLayout)
 	}
-	got, err := Parse(DefaultFile, out)
+	got, err := Parse(usualName, out)
 	if err != nil {
 		return nil, withoutPositions(err)
 	}

@@ -129,8 +129,8 @@ func randomEdit(r *rand.Rand, c *Config) (name string, do, undo func([]byte) ([]
 			func(d []byte) ([]byte, error) { return AddServer(d, server) }
 	case 3:
 		lines := append([]Rename{{"new-?", "n"}}, server.Rename...)
-		return "rename", func(d []byte) ([]byte, error) { return SetRename(d, server.Name, lines) },
-			func(d []byte) ([]byte, error) { return SetRename(d, server.Name, server.Rename) }
+		return "rename", func(d []byte) ([]byte, error) { return setRename(d, server.Name, lines) },
+			func(d []byte) ([]byte, error) { return setRename(d, server.Name, server.Rename) }
 	default:
 		users := c.AgentsOf(server.Name)
 		return "remove", func(d []byte) ([]byte, error) { return RemoveServer(d, server.Name) },

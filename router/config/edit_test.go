@@ -83,16 +83,16 @@ func TestEditsChangeTheirLinesOnly(t *testing.T) {
 		{"remove a server", func(d []byte) ([]byte, error) { return RemoveServer(d, "lab") }, "", ""},
 		{"remove who is not there", func(d []byte) ([]byte, error) { return RemoveServer(d, "nobody") }, "", ""},
 		{"rename a line", func(d []byte) ([]byte, error) {
-			return SetRename(d, "glm", []Rename{{"claude-*haiku*", "glm-flash"}, {"claude-*", "glm-5"}})
+			return setRename(d, "glm", []Rename{{"claude-*haiku*", "glm-flash"}, {"claude-*", "glm-5"}})
 		}, "glm-air   # cheap", "glm-flash   # cheap"},
 		{"rename between", func(d []byte) ([]byte, error) {
-			return SetRename(d, "glm", []Rename{{"claude-*haiku*", "glm-air"}, {"claude-opus*", "glm-5x"}, {"claude-*", "glm-5"}})
+			return setRename(d, "glm", []Rename{{"claude-*haiku*", "glm-air"}, {"claude-opus*", "glm-5x"}, {"claude-*", "glm-5"}})
 		}, `      "claude-*": glm-5`, "      \"claude-opus*\": glm-5x\n      \"claude-*\": glm-5"},
 		{"rename fewer", func(d []byte) ([]byte, error) {
-			return SetRename(d, "glm", []Rename{{"claude-*haiku*", "glm-air"}})
+			return setRename(d, "glm", []Rename{{"claude-*haiku*", "glm-air"}})
 		}, "      \"claude-*\": glm-5\n    # under glm\n", "    # under glm\n"},
 		{"rename others", func(d []byte) ([]byte, error) {
-			return SetRename(d, "lab", []Rename{{"gpt-*", "qwen"}})
+			return setRename(d, "lab", []Rename{{"gpt-*", "qwen"}})
 		}, "# two\n", "# two\n    rename: {\"gpt-*\": qwen}\n"},
 		{"upstream", func(d []byte) ([]byte, error) { return SetUpstream(d, "codex", "", "none") },
 			`{server: ""} `, `{server: "", upstream: none} `},
@@ -193,7 +193,7 @@ func TestEditsRefuseWhatTheyCannotDoSafely(t *testing.T) {
 		{"no url", add(Server{Name: "x"}), `server "x" has no url`},
 		{"both", add(Server{Name: "x", URL: "http://a", Pool: []Member{{URL: "http://b"}}}), `server "x" has both url and pool`},
 		{"comment in the way", func() error {
-			_, err := SetRename([]byte(commented), "glm", []Rename{{"claude-*", "glm-5"}, {"claude-*haiku*", "glm-air"}})
+			_, err := setRename([]byte(commented), "glm", []Rename{{"claude-*", "glm-5"}, {"claude-*haiku*", "glm-air"}})
 			return err
 		}(), "a comment would be lost"},
 	} {
@@ -204,4 +204,16 @@ func TestEditsRefuseWhatTheyCannotDoSafely(t *testing.T) {
 	if err := use(""); !errors.Is(err, ErrNoServer) {
 		t.Errorf("got %v, want ErrNoServer", err)
 	}
+}
+
+// setRename gives a server other rename lines.
+func setRename(data []byte, server string, lines []Rename) ([]byte, error) {
+	c, err := Parse("", data)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := c.Server(server)
+	changed := *s
+	changed.Rename = lines
+	return AddServer(data, changed)
 }

@@ -15,8 +15,8 @@ var (
 	// ErrLocked is returned by Edit when another process has held the lock
 	// for longer than the limit.
 	ErrLocked = errors.New("another agentop is changing this file")
-	// ErrChanged is returned by Save when the file no longer holds the bytes
-	// that the caller read.
+	// ErrChanged is returned by Edit when somebody without the lock kept on
+	// writing the file while it was edited.
 	ErrChanged = errors.New("the file was changed meanwhile")
 	// ErrNoServer is wrapped by the edits when they are given the name of a
 	// server that is not configured.

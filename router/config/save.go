@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// What a crash can leave: Save writes a temporary file beside the target,
+// What a crash can leave: save writes a temporary file beside the target,
 // syncs it, renames it over the target and syncs the directory. The rename is
 // the commit point: before it the old file is whole, after it the new one is.
 // At worst a temporary file (.config.yaml.tmp-*, 0600) is left over.
@@ -54,17 +54,17 @@ func Edit(path string, change func(data []byte) ([]byte, error)) error {
 		if bytes.Equal(after, before) && (before != nil || len(after) == 0) {
 			return nil
 		}
-		if err := Save(path, before, after); !errors.Is(err, ErrChanged) {
+		if err := save(path, before, after); !errors.Is(err, ErrChanged) {
 			return err
 		}
 	}
 	return fmt.Errorf("edit %q: %w, %d times", path, ErrChanged, maxTries)
 }
 
-// Save writes data durably if the file still holds what the caller read, nil
+// save writes data durably if the file still holds what the caller read, nil
 // meaning that it was not there; else ErrChanged, and nothing is written. It
 // takes no lock (see Edit).
-func Save(path string, read, data []byte) (err error) {
+func save(path string, read, data []byte) (err error) {
 	target, err := resolve(path)
 	if err != nil {
 		return err
@@ -112,16 +112,6 @@ func syncFolder(folder string) error {
 		return fmt.Errorf("sync folder %q: %w", folder, err)
 	}
 	return nil
-}
-
-// Load reads and parses a configuration file. A file that is not there is an
-// empty one.
-func Load(path string) (*Config, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, data)
 }
 
 // readFile gives nil for a file that is not there, and never nil else.
@@ -183,7 +173,7 @@ func resolve(path string) (string, error) {
 }
 
 // lock takes the advisory lock beside path. Where the file system has no
-// locks it goes on without: Save still refuses to overwrite what it has not
+// locks it goes on without: save still refuses to overwrite what it has not
 // read. The wait is limited from outside too, since on some network file
 // systems even a try can hang.
 func lock(path string) (unlock func(), err error) {

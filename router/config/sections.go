@@ -13,7 +13,7 @@ import (
 func (p *parser) servers(n *yaml.Node, c *Config) {
 	for _, entry := range p.entries(n, "servers") {
 		key, value := entry[0], entry[1]
-		if bad := checkName("server", key.Value, Reserved); bad != nil {
+		if bad := checkName("server", key.Value, reservedServers); bad != nil {
 			p.fail(key, bad)
 		}
 		s := Server{Name: key.Value, Key: KeySource{Kind: KeyNone}}

@@ -53,9 +53,9 @@ func builtinUpstream(agent, provider string, chatgpt bool) (string, bool) {
 	return "", false
 }
 
-// UpstreamStripsV1 says whether an own upstream's paths have no /v1: so it is
+// upstreamStripsV1 says whether an own upstream's paths have no /v1: so it is
 // with ChatGPT's, wherever its address comes from.
-func UpstreamStripsV1(address string) bool {
+func upstreamStripsV1(address string) bool {
 	return strings.TrimRight(address, "/") == chatgptUpstream
 }
 
@@ -102,7 +102,7 @@ func JoinURL(base, path, rawQuery string, stripV1 bool) string {
 // written by the user, has one. Else it is JoinURL's rule, with ChatGPT's
 // address known as one without /v1.
 func JoinUpstream(base, path, rawQuery string) string {
-	strip := UpstreamStripsV1(base)
+	strip := upstreamStripsV1(base)
 	if _, versioned := cutV1("/" + strings.TrimLeft(path, "/")); versioned || strip || hasNoPath(strings.TrimRight(base, "/")) {
 		return JoinURL(base, path, rawQuery, strip)
 	}

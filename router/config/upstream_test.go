@@ -117,7 +117,7 @@ func TestOwnUpstreamByAgentAndLogin(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, ok, c.want)
 		}
 	}
-	if !UpstreamStripsV1("https://chatgpt.com/backend-api/codex/") || UpstreamStripsV1("https://api.openai.com") {
+	if !upstreamStripsV1("https://chatgpt.com/backend-api/codex/") || upstreamStripsV1("https://api.openai.com") {
 		t.Errorf("ChatGPT's paths alone have no /v1")
 	}
 }

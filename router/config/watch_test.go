@@ -286,7 +286,11 @@ func TestEditsAtTheSameTimeLoseNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c, err := Load(path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(path, data)
 	if err != nil || len(c.Servers) != 12 {
 		t.Fatalf("got %+v, %v, want 12 servers", c, err)
 	}
@@ -328,10 +332,10 @@ func TestSaveKeepsLinksAndNarrowsRights(t *testing.T) {
 func TestSaveRefusesWhatItHasNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	write(t, path, "titles: on\n")
-	if err := Save(path, []byte("titles: off\n"), []byte("x")); !errors.Is(err, ErrChanged) {
+	if err := save(path, []byte("titles: off\n"), []byte("x")); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v, want ErrChanged", err)
 	}
-	if err := Save(path, nil, []byte("x")); !errors.Is(err, ErrChanged) {
+	if err := save(path, nil, []byte("x")); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v, want ErrChanged", err)
 	}
 	tries := 0

@@ -1,6 +1,6 @@
 // Package metrics counts what the proxy does and serves the counts in
 // Prometheus's text format. It is the only importer of the metrics library.
-// Each name begins with agentop_ and has a line in Help.
+// Each name begins with agentop_ and has a line in help.
 package metrics
 
 import (
@@ -74,7 +74,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	for line := range bytes.Lines(text.Bytes()) {
 		// The library leaves the meaning out.
 		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("# HELP ")); ok {
-			line = fmt.Appendf(nil, "# HELP %s %s\n", name, Help[string(name)])
+			line = fmt.Appendf(nil, "# HELP %s %s\n", name, help[string(name)])
 		}
 		if _, err := w.Write(line); err != nil {
 			return // the reader has gone
@@ -83,8 +83,8 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	vm.WriteProcessMetrics(w)
 }
 
-// Help says what each name means.
-var Help = map[string]string{
+// help says what each name means.
+var help = map[string]string{
 	"agentop_build_info":                "1; the version is the label.",
 	"agentop_requests_total":            "Requests that ended, by agent, place, turn and status.",
 	"agentop_first_byte_seconds":        "From a request's arrival to the first byte of its answer.",

@@ -50,7 +50,7 @@ func TestMetricsAreServed(t *testing.T) {
 			t.Errorf("agentop_%s has no meaning", name)
 		}
 	}
-	for name := range Help {
+	for name := range help {
 		if !named[name] {
 			t.Errorf("%s is told of and not served", name)
 		}

@@ -12,9 +12,9 @@ import (
 	"agentop/agents/outline"
 )
 
-// SpeedLimit is how long the one request of FirstToken may take: a server may
+// speedLimit is how long the one request of FirstToken may take: a server may
 // have to load the model first.
-const SpeedLimit = 30 * time.Second
+const speedLimit = 30 * time.Second
 
 // Speed is what one tiny request told.
 type Speed struct {
@@ -29,7 +29,7 @@ type Speed struct {
 // is asked by `server test` alone. formats are tried in order until the server
 // takes the request; a refused one generates nothing.
 func (a Asker) FirstToken(ctx context.Context, model string, formats []outline.Format) Speed {
-	ctx, cancel := context.WithTimeout(ctx, SpeedLimit)
+	ctx, cancel := context.WithTimeout(ctx, speedLimit)
 	defer cancel()
 	address := a.Server.URLs()[0]
 	base, err := url.Parse(address)
