@@ -169,7 +169,7 @@ func watchServer(t *testing.T, s *stage, name string, w *witness) {
 
 // turn sends a main turn of Claude Code and says whether it was answered whole.
 func (s *stage) turn(session, messages string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	body := `{"model":"claude-opus-5-5","max_tokens":32000,"stream":true,"context_management":{"edits":[]},` +
 		`"tools":[{"name":"Read"},{"name":"Edit"},{"name":"Bash"},{"name":"Grep"}],` +

@@ -94,7 +94,7 @@ func (k *keeper) request(began time.Time) loss {
 		k.hangUp()
 	}
 	if k.conn == nil {
-		conn, err := net.DialTimeout("tcp", k.address, 20*time.Second)
+		conn, err := net.DialTimeout("tcp", k.address, patience)
 		if err != nil {
 			return loss{began: began, err: err}
 		}
@@ -105,7 +105,7 @@ func (k *keeper) request(began time.Time) loss {
 
 // exchange sends one request on the connection and reads its whole answer.
 func (k *keeper) exchange() error {
-	_ = k.conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = k.conn.SetDeadline(time.Now().Add(patience))
 	body := turnBody(user("hello"))
 	_, err := fmt.Fprintf(k.conn, "POST /claude-code/v1/messages HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
 		"User-Agent: claude-cli/2.1.332 (external, cli)\r\nX-Claude-Code-Session-Id: %s\r\nX-Claude-Code-Request-Class: main\r\n"+

@@ -16,6 +16,9 @@ import (
 	"agentop/router/fakeserver"
 )
 
+// patience is how long a test waits for what takes a moment on an idle machine.
+const patience = time.Minute
+
 // binary is the agentop that all tests run, built once from this tree.
 var binary string
 
@@ -74,7 +77,7 @@ type stage struct {
 // newStage configures everything and starts the proxy. All agents begin on a.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, home: t.TempDir(), servers: map[string]*fakeserver.Server{}, seen: map[string]int{}}
+	s := &stage{t: t, home: agentDir(t), servers: map[string]*fakeserver.Server{}, seen: map[string]int{}}
 	for _, name := range []string{"a", "b", "own"} {
 		server := fakeserver.New(fakeserver.Options{Name: name})
 		if err := server.Start(); err != nil {
@@ -101,9 +104,10 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// agentDir is a directory for a real agent. An agent may leave processes behind
-// that write for a moment after it has ended, which t.TempDir takes for a
-// failure. Ask for it before whatever ends the agent is registered.
+// agentDir is a directory for a real agent, or for a proxy. An agent may leave
+// processes behind that write for a moment after it has ended, and so may a
+// worker that was killed, which t.TempDir takes for a failure. Ask for it before
+// whatever ends the agent is registered.
 func agentDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agentop-e2e-")
@@ -139,11 +143,11 @@ agents:
 // start runs the proxy and returns when it serves.
 func (s *stage) start() {
 	s.t.Helper()
-	s.run(exec.Command(binary, "proxy"), 20*time.Second)
+	s.run(exec.Command(binary, "proxy"))
 }
 
 // run starts cmd, which becomes the proxy, and returns when that serves.
-func (s *stage) run(cmd *exec.Cmd, limit time.Duration) {
+func (s *stage) run(cmd *exec.Cmd) {
 	s.t.Helper()
 	s.proxy = cmd
 	s.proxy.Env = append(os.Environ(), "AGENTOP_HOME="+s.home)
@@ -154,7 +158,7 @@ func (s *stage) run(cmd *exec.Cmd, limit time.Duration) {
 	if err := s.proxy.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(patience)
 	for {
 		res, err := http.Get("http://" + s.address + "/-/ready")
 		if err == nil {

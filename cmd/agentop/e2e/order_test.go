@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestPinIsOnDiskBeforeFirstByte watches the real binary's system calls: the
@@ -96,5 +95,5 @@ func joined(t *testing.T, path string) []string {
 // startUnder runs the proxy under another program, and waits until it serves.
 func (s *stage) startUnder(program string, args ...string) {
 	s.t.Helper()
-	s.run(exec.Command(program, append(args, binary, "proxy")...), 60*time.Second)
+	s.run(exec.Command(program, append(args, binary, "proxy")...))
 }

@@ -20,7 +20,10 @@ case "$*" in
 *show*agentop.service*)
 	if [ -e $pid ]; then echo ActiveState=active; echo UnitFileState=enabled; echo MainPID=$(cat $pid)
 	else echo ActiveState=inactive; echo MainPID=0; fi ;;
-*disable*agentop.service*) if [ -e $pid ]; then kill $(cat $pid); rm $pid; fi ;;
+*disable*agentop.service*) if [ -e $pid ]; then
+		p=$(cat $pid); rm $pid; kill $p
+		while kill -0 $p 2>/dev/null && ! grep -q ') Z' /proc/$p/stat 2>/dev/null; do sleep 0.02; done
+	fi ;;
 *\ start\ *)
 	$(sed -n 's/^ExecStart=//p' $unit | tr -d '"') >/dev/null 2>&1 </dev/null &
 	echo $! > $pid ;;

@@ -69,7 +69,7 @@ func TestRealClientsStreamThroughAnUpgrade(t *testing.T) {
 			p := newPlayer(t, s) // it knows the address, and nothing of the proxy
 			installed, upgrade := install(t)
 			s.kill()
-			s.run(exec.Command(installed, "proxy"), 20*time.Second)
+			s.run(exec.Command(installed, "proxy"))
 
 			upgraded := make(chan error, 1)
 			go func() { upgraded <- gate.passDuring(t.Context(), s.control(), upgrade) }()

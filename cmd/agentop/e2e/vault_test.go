@@ -152,7 +152,7 @@ func (v *vault) note(server string, request []byte) {
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{
-		stage: &stage{t: t, home: t.TempDir(), servers: map[string]*fakeserver.Server{}, seen: map[string]int{}},
+		stage: &stage{t: t, home: agentDir(t), servers: map[string]*fakeserver.Server{}, seen: map[string]int{}},
 		names: slices.Clone(clientPlants), user: t.TempDir(), raw: map[string]string{}, seen: map[string][]byte{},
 	}
 	v.names = append(v.names, "stored", "env", "command", "token", "unused-env", "http-proxy")
@@ -241,13 +241,13 @@ func (v *vault) launch() {
 	v.t.Helper()
 	cmd := exec.Command("/usr/bin/env", "HOME="+v.user, "GOTRACEBACK=all", "PLANTED_KEY="+planted("env"), "UNUSED_KEY="+planted("unused-env"),
 		"HTTPS_PROXY=http://user:"+planted("http-proxy")+"@127.0.0.1:1", binary, "proxy")
-	v.run(cmd, 20*time.Second)
+	v.run(cmd)
 }
 
 // command runs one command, whatever it ends with, and returns all it said.
 func (v *vault) command(stdin string, args ...string) []byte {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = v.environment()
@@ -271,7 +271,7 @@ func (v *vault) ask(method, path, query, body, agent string) (head, answer []byt
 	} {
 		req.Header.Set(name, value)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req.WithContext(ctx))
 	if err != nil {
@@ -329,7 +329,7 @@ func (v *vault) wire(text string) []byte {
 		v.t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(c, text)
 	_ = c.(*net.TCPConn).CloseWrite()
 	answer, _ := io.ReadAll(c)
@@ -377,7 +377,7 @@ func (v *vault) awaitChoice(choice string) {
 	v.t.Helper()
 	client := control.Dial(v.home)
 	defer client.Close()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // between looks at another process
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // between looks at another process
 		st, err := client.Status(context.Background())
 		if err == nil && len(st.Agents) > 0 && st.Agents[0].Server == choice {
 			return

@@ -82,7 +82,7 @@ func (u *userHome) serve(program, address string) (stop func()) {
 		u.t.Fatal(err)
 	}
 	u.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) { // between looks at another process
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) { // between looks at another process
 		res, err := http.Get("http://" + address + "/-/ready")
 		if err == nil {
 			_ = res.Body.Close()
