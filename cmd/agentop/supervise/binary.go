@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 )
@@ -51,27 +50,26 @@ func StablePath() string {
 	return abs
 }
 
-// running is a path to the image that this process runs, also when its file
-// was replaced or deleted since.
-func running(stable string) string {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe"
-	}
-	return stable
-}
+// ownImage leads to the image that a process runs, also when its file was
+// replaced or deleted since. macOS, and a root without /proc, have no such path.
+const ownImage = "/proc/self/exe"
 
 // binary watches the file at the stable path.
 type binary struct {
-	path string
-	self identity // of this process's image
-	seen identity // at the last look
+	path  string
+	image string   // leads to this process's image; path where nothing better does
+	self  identity // of that image
+	seen  identity // at the last look
 	// tried did not become ready, for whatever reason: it is not handed over to
 	// again by itself. bad did not even say why: it is not executed any more.
 	tried, bad identity
 }
 
-func newBinary(path string) *binary {
-	b := &binary{path: path, self: identify(running(path))}
+func newBinary(path, image string) *binary {
+	b := &binary{path: path, image: image, self: identify(image)}
+	if b.self == (identity{}) {
+		b.image, b.self = path, identify(path)
+	}
 	b.seen = b.self
 	return b
 }
@@ -96,7 +94,7 @@ func (b *binary) replaced() bool {
 // image where that is missing or has failed.
 func (b *binary) start() string {
 	if id := identify(b.path); id == (identity{}) || id == b.bad {
-		return running(b.path)
+		return b.image
 	}
 	return b.path
 }

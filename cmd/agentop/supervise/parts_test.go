@@ -111,7 +111,11 @@ func TestBinaryIsLookedAtByWhatItIs(t *testing.T) {
 		}
 	}
 	write("one", time.Hour)
-	b := &binary{path: path, self: identify(path), seen: identify(path)}
+	image := filepath.Join(dir, "image")
+	if err := os.Link(path, image); err != nil {
+		t.Fatal(err)
+	}
+	b := newBinary(path, image)
 	look := func(what string, want bool) {
 		t.Helper()
 		if got := b.look(time.Now(), time.Second); got != want {
@@ -128,8 +132,8 @@ func TestBinaryIsLookedAtByWhatItIs(t *testing.T) {
 		t.Errorf("what gave a reason is not executed: %s", got)
 	}
 	b.failed(false)
-	if got, want := b.start(), running(path); got != want {
-		t.Errorf("what crashed is executed: %s, want %s", got, want)
+	if got := b.start(); got != image {
+		t.Errorf("what crashed is executed: %s, want %s", got, image)
 	}
 	b.forgive()
 	look("forgiven", true)
@@ -141,8 +145,29 @@ func TestBinaryIsLookedAtByWhatItIs(t *testing.T) {
 	}
 	look("gone", false)
 	look("gone for good", false)
-	if got, want := b.start(), running(path); got != want {
-		t.Errorf("without its file %s is executed, want %s", got, want)
+	if got := b.start(); got != image {
+		t.Errorf("without its file %s is executed, want %s", got, image)
+	}
+}
+
+// TestBinaryIsNotReplacedWhereNothingLeadsToTheImage is a root without /proc:
+// the file that was started must not look like another that took its place.
+func TestBinaryIsNotReplacedWhereNothingLeadsToTheImage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "agentop")
+	if err := os.WriteFile(path, []byte("one"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+	b := newBinary(path, filepath.Join(dir, "proc", "self", "exe"))
+	if b.replaced() || b.look(time.Now(), time.Second) {
+		t.Error("the file that runs counts as replaced")
+	}
+	if got := b.start(); got != path {
+		t.Errorf("a worker is started from %s, want %s", got, path)
 	}
 }
 

@@ -86,7 +86,7 @@ func newAlarm() alarm {
 func Run(ctx context.Context, o Options) error {
 	o.Limits = o.Limits.filled()
 	s := &supervisor{
-		Options: o, command: o.Command, binary: newBinary(StablePath()),
+		Options: o, command: o.Command, binary: newBinary(StablePath(), ownImage),
 		events: make(chan event, 16), done: make(chan struct{}),
 		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(),
 	}
