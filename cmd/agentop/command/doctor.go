@@ -125,7 +125,7 @@ func (a *App) doctor() (*doctor.Doctor, error) {
 			defer client.Close()
 			return client.Status(ctx)
 		},
-		Holder: func() (int, string) { return holder(dir) },
+		Holder: func() doctor.Holder { return holder(dir) },
 		Key: func(ctx context.Context, s *config.Server) error {
 			_, err := keys.Key(ctx, s)
 			return err
@@ -149,11 +149,11 @@ func (a *App) doctor() (*doctor.Doctor, error) {
 	return d, nil
 }
 
-// holder is the process that serves a home, by its lock.
-func holder(dir home.Home) (pid int, trouble string) {
+// holder is the proxy process of a home, by its lock.
+func holder(dir home.Home) doctor.Holder {
 	h, held := supervise.Find(dir)
 	if !held {
-		return 0, ""
+		return doctor.Holder{}
 	}
-	return h.PID, h.Trouble
+	return doctor.Holder{PID: h.PID, Trouble: h.Trouble, Cure: h.Cure}
 }

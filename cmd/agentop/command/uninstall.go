@@ -64,7 +64,7 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if !o.Purge {
 		return o.rest(dir)
 	}
-	if pid, _ := holder(dir); pid > 0 {
+	if pid := holder(dir).PID; pid > 0 {
 		return hint(fmt.Errorf("the files in %s stay, because a proxy still serves it (process %d)", dir, pid),
 			fmt.Sprintf("end it with `kill %d`, which lets running streams finish; then `agentop uninstall --purge` again", pid))
 	}

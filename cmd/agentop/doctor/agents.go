@@ -46,7 +46,7 @@ func (d *Doctor) agent(ctx context.Context, agent string) {
 	}
 	switch {
 	case on && !d.up:
-		d.wrong(check, "it is pointed at agentop, and no proxy is running: it gets no answers", d.startCommand()+", or agentop agent disable "+agent)
+		d.wrong(check, "it is pointed at agentop, and no proxy serves: it gets no answers", d.serveCommand()+", or agentop agent disable "+agent)
 	case on && !d.seen(agent, s.Enabled):
 		d.note(check, "it is enabled, and no request of it has arrived yet", "agentop agent status "+agent+" --probe")
 	case on:

@@ -48,6 +48,13 @@ type Service struct {
 	Fix       string // what cures Trouble
 }
 
+// Holder is the proxy process of a home, whether it can serve or not.
+type Holder struct {
+	PID     int    // 0 = there is none
+	Trouble string // why it cannot serve; "" = it does not say
+	Cure    string // of Trouble
+}
+
 // Doctor is what can be asked.
 type Doctor struct {
 	Home    home.Home
@@ -65,8 +72,8 @@ type Doctor struct {
 	ConfigErr error
 	// Status asks the running proxy; control.ErrNotRunning if there is none.
 	Status func(context.Context) (control.Status, error)
-	// Holder is the process that holds the home; 0 if none does.
-	Holder func() (pid int, trouble string)
+	// Holder is the process that holds the home; nil knows of none.
+	Holder func() Holder
 	// Service may be nil.
 	Service func(context.Context) (Service, error)
 	// Key says why a server's key cannot be had, without giving it.
@@ -83,7 +90,8 @@ type Doctor struct {
 	Client *http.Client
 
 	status control.Status
-	up     bool
+	up     bool // the proxy has given its status
+	holder Holder
 	found  []Finding
 }
 
@@ -93,6 +101,10 @@ func (d *Doctor) Run(ctx context.Context) []Finding {
 	d.found = nil
 	status, err := d.Status(ctx)
 	d.status, d.up = status, err == nil
+	d.holder = Holder{}
+	if d.Holder != nil {
+		d.holder = d.Holder()
+	}
 	d.checkHome()
 	d.checkDisk()
 	d.checkClock()

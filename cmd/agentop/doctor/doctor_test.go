@@ -151,8 +151,12 @@ func TestFindings(t *testing.T) {
 		{"a held lock", func(t *testing.T, d *Doctor) { hold(t, d.Home.Config()+".lock") }, "locks", Wrong, "config.yaml.lock is held", "fuser"},
 		{"a proxy that does not answer", func(_ *testing.T, d *Doctor) {
 			gone(d)
-			d.Holder = func() (int, string) { return 4711, "" }
-		}, "locks", Wrong, "process 4711 holds this home", "kill 4711"},
+			d.Holder = func() Holder { return Holder{PID: 4711} }
+		}, "proxy", Wrong, "process 4711 holds this home", "kill 4711"},
+		{"a proxy that cannot serve", func(_ *testing.T, d *Doctor) {
+			gone(d)
+			d.Holder = func() Holder { return Holder{PID: 4711, Trouble: "it went wrong", Cure: "do this"} }
+		}, "proxy", Wrong, "process 4711 cannot serve: it went wrong", "do this"},
 		{"no key", func(_ *testing.T, d *Doctor) {
 			d.Config.Servers = []config.Server{{Name: "glm", URL: "http://glm.example", Key: config.KeySource{Kind: config.KeyEnv, Env: "GLM_KEY"}}}
 			d.Key = func(context.Context, *config.Server) error { return errors.New("GLM_KEY is not set") }

@@ -112,19 +112,9 @@ func (d *Doctor) checkLeftovers() {
 
 // checkLocks looks for locks that somebody holds without serving.
 func (d *Doctor) checkLocks() {
-	pid := 0
-	if d.Holder != nil {
-		var trouble string
-		if pid, trouble = d.Holder(); trouble != "" {
-			d.wrong("proxy", trouble, "agentop logs")
-		}
-	}
-	if pid > 0 && !d.up {
-		d.wrong("locks", fmt.Sprintf("process %d holds this home as its proxy, and does not answer on %s", pid, d.Home.Socket()), fmt.Sprintf("kill %d", pid))
-	}
 	names, _ := filepath.Glob(filepath.Join(d.Home.AgentsDir(), "*.lock"))
 	names = append(names, d.Home.Config()+".lock", d.Home.Keys()+".lock")
-	if !d.up {
+	if d.holder.PID == 0 && !d.up {
 		names = append(names, d.Home.Pins()+".lock")
 	}
 	held := 0

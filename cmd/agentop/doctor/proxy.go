@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (d *Doctor) checkProxy(err error) {
 		d.wrong("proxy", err.Error(), "export AGENTOP_HOME=/a/shorter/path")
 		return
 	case errors.Is(err, control.ErrNotRunning):
-		d.wrong("proxy", "no agentop proxy is running", d.startCommand())
+		d.noProxy()
 		return
 	case err != nil:
 		d.wrong("proxy", err.Error(), "agentop service restart")
@@ -67,6 +68,22 @@ func (d *Doctor) checkProxy(err error) {
 	d.ok("proxy", fmt.Sprintf("agentop %s runs as process %d", s.Version, s.PID))
 }
 
+// noProxy tells of a home whose proxy gives no status: there is none, or it
+// lives and no worker of it can serve.
+func (d *Doctor) noProxy() {
+	h := d.holder
+	switch {
+	case h.PID == 0:
+		d.wrong("proxy", "no agentop proxy is running", d.startCommand())
+	case d.ConfigErr != nil && h.Trouble == d.ConfigErr.Error():
+		d.wrong("proxy", fmt.Sprintf("process %d cannot serve before config.yaml is right", h.PID), h.Cure)
+	case h.Trouble != "":
+		d.wrong("proxy", fmt.Sprintf("process %d cannot serve: %s", h.PID, h.Trouble), cmp.Or(h.Cure, "agentop service restart"))
+	default:
+		d.wrong("proxy", fmt.Sprintf("process %d holds this home as its proxy, and does not answer on %s", h.PID, d.Home.Socket()), fmt.Sprintf("kill %d", h.PID))
+	}
+}
+
 // startCommand is what starts the proxy here.
 func (d *Doctor) startCommand() string {
 	if d.Service == nil {
@@ -79,6 +96,14 @@ func (d *Doctor) startCommand() string {
 		return "agentop service install"
 	}
 	return "agentop proxy"
+}
+
+// serveCommand is what makes the proxy serve here.
+func (d *Doctor) serveCommand() string {
+	if d.holder.PID > 0 {
+		return "see the proxy above"
+	}
+	return d.startCommand()
 }
 
 // checkPort asks who answers at the address that agents are pointed at, in
@@ -160,6 +185,7 @@ func (d *Doctor) checkSocket() {
 		d.wrong("socket", path+" is not a socket", "mv "+path+" "+path+".away")
 	case d.up:
 		d.ok("socket", "the proxy answers on "+path)
+	case d.holder.PID > 0: // checkProxy has told; its next worker takes the socket's place
 	default:
 		conn, err := net.DialTimeout("unix", path, time.Second)
 		if err == nil {
@@ -187,7 +213,7 @@ func (d *Doctor) checkService(ctx context.Context) {
 		d.note("service", "agentop does not start by itself at login", "agentop service install")
 	case s.Trouble != "":
 		d.wrong("service", s.Trouble, s.Fix)
-	case !s.Running && !d.up:
+	case !s.Running && !d.up && d.holder.PID == 0:
 		d.wrong("service", "the login service is installed, and does not run", "agentop service start")
 	case !s.Running:
 		d.note("service", "the login service is installed, and another proxy runs in its place", "agentop service start")
