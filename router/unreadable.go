@@ -3,6 +3,7 @@ package router
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 )
@@ -14,6 +15,25 @@ import (
 // textHead is what net/http writes between the status and the text of its own
 // answers. No answer of a handler has these two headers alone.
 var textHead = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+// tlsHandshake is the first byte of a client that speaks TLS.
+const tlsHandshake = 0x16
+
+var errTLS = errors.New("the client speaks TLS, and the proxy plain HTTP")
+
+// Read refuses TLS at its first byte: net/http would wait for the end of a
+// line, which a handshake need not have. It then answers as for what is no
+// HTTP, which clients tell as a wrong version of TLS.
+func (c *roomTCP) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if !c.begun && n > 0 {
+		c.begun = true
+		if p[0] == tlsHandshake {
+			return 0, errTLS
+		}
+	}
+	return n, err
+}
 
 // Write replaces what net/http says by itself.
 func (c *roomTCP) Write(p []byte) (int, error) {

@@ -29,6 +29,7 @@ func TestWhatIsNoHTTPIsAnsweredByAgentop(t *testing.T) {
 		words         string
 	}{
 		{"garbage", "garbage\r\n\r\n", 400, "cannot be read"},
+		{"a TLS handshake without an end of a line", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "send it as HTTP/1.1"},
 		{"a control character", head + "X-Claude-Code-Session-Id: a\x01b\r\nContent-Length: 2\r\n\r\n{}", 400, "cannot be read"},
 		{"no Host", "GET /-/healthy HTTP/1.1\r\n\r\n", 400, "missing required Host header"},
 		{"too many headers", head + strings.Repeat("X-A: 0123456789\r\n", 40000) + "\r\n", 431, "headers are too large (256 KB"},
