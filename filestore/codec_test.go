@@ -69,6 +69,11 @@ func TestFormatGolden(t *testing.T) {
 	if got := exampleFile(); got != string(want) {
 		t.Errorf("the format has changed; %s wants:\n%s\ngot:\n%s", name, want, got)
 	}
+	// The spaces after the header are no part of it.
+	plain := strings.Replace(string(want), strings.Repeat(" ", headerLen-len(`{"version":1,"store":"ab12","save":3,"entries":{`)-1)+"\n", "\n", 1)
+	if img, err := decode([]byte(plain), nil); err != nil || len(plain) == len(want) || fileOf(img.records) != string(want) {
+		t.Errorf("without the spaces after its header it is read as %+v, %v", img, err)
+	}
 }
 
 // TestKnownLines decodes a file again of which all but one line is in memory:

@@ -108,7 +108,13 @@ func (c *crashFS) Stat(name string) (filestore.Info, error) {
 
 func (c *crashFS) info(ino uint64) filestore.Info {
 	n := c.inodes[ino]
-	return filestore.Info{Mode: n.mode, ID: filestore.FileID{Dev: 1, Ino: ino, Size: int64(len(n.data)), Mtime: n.mtime}}
+	links := uint64(0)
+	for _, i := range c.names {
+		if i == ino {
+			links++
+		}
+	}
+	return filestore.Info{Mode: n.mode, Links: links, ID: filestore.FileID{Dev: 1, Ino: ino, Size: int64(len(n.data)), Mtime: n.mtime}}
 }
 
 func (c *crashFS) Open(name string) (filestore.File, error) {
@@ -284,6 +290,25 @@ func (f *crashFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func (f *crashFile) WriteAt(p []byte, at int64) (int, error) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	if err := f.c.call("write at"); err != nil {
+		return 0, err
+	}
+	n := f.c.inodes[f.ino]
+	data := slices.Clone(n.data)
+	n.data = append(data[:at], p...)
+	if int(at)+len(p) < len(data) { // append has written into data
+		n.data = data
+	}
+	f.c.now++
+	n.mtime = f.c.now
+	return len(p), nil
+}
+
+func (f *crashFile) Alone() bool { return true }
+
 // Sync makes the bytes safe. A sync that fails loses them for good, though a
 // second one says that all is well: so Linux does.
 func (f *crashFile) Sync() error {
@@ -313,10 +338,19 @@ func (f *crashFile) Close() error {
 var unsynced = map[string]func(n *inode) []byte{
 	"bytes lost": func(n *inode) []byte { return n.synced },
 	"bytes kept": func(n *inode) []byte { return n.data },
-	"half kept":  func(n *inode) []byte { return n.data[:max(len(n.synced), len(n.data)/2)] },
+	"half kept":  func(n *inode) []byte { return over(n.synced, n.data[:len(n.data)/2], 0) },
+	"end kept":   func(n *inode) []byte { return over(n.synced, n.data[len(n.data)/2:], len(n.data)/2) },
 	"zeroes": func(n *inode) []byte {
 		return append(slices.Clone(n.synced), make([]byte, max(0, len(n.data)-len(n.synced)))...)
 	},
+}
+
+// over is a file whose old bytes have new ones in part, and zeroes between.
+func over(old, part []byte, at int) []byte {
+	b := make([]byte, max(len(old), at+len(part)))
+	copy(b, old)
+	copy(b[at:], part)
+	return b
 }
 
 // afterCut calls see with every file system that a power cut at this moment

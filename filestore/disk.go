@@ -21,13 +21,16 @@ type disk struct {
 	name string // as it was given; may be a link
 
 	mu   sync.Mutex
-	seen FileID // the version that memory has; zero is none
-	next FileID // the version that is being put in place
-	held File   // that version, open so that its inode is not given away
-	old  []File // earlier ones, to be closed
+	seen FileID   // the version that memory has; zero is none
+	next FileID   // the version that is being put in place
+	held *version // that version, open so that its inode is not given away; may be nil
+	old  []File   // earlier ones, to be closed
 
 	closing sync.WaitGroup // of what closeOld has begun
 	head    header         // what that version says of itself
+
+	spareFrom int64    // a smaller file is always written anew
+	spare     *version // the saver's alone: see spare.go; nil if there is none
 
 	bad    FileID // a version of a newer format, which is not read again
 	badErr error  // how that was said
@@ -134,14 +137,41 @@ func beginsObject(head []byte) bool {
 	return s.next('{') || s.i == len(head)
 }
 
-// took notes that memory has taken in the version that f is.
-func (d *disk) took(f File, id FileID, h header) {
+// version is one version of the file, open.
+type version struct {
+	file File
+	id   FileID
+	name string // its temporary name, while it is not in place
+
+	layout
+}
+
+// layout is where things are in a version that this process wrote: its lines
+// are those of the table's first records, in their order, while the table
+// has that shape. Zero lines: nothing is known.
+type layout struct {
+	shape uint64
+	lines int
+	end   int64 // where the footer begins
+}
+
+// took notes that memory has taken in a version. The one before it is
+// returned if keep is that, else closed soon.
+func (d *disk) took(v *version, h header, keep *version) (kept *version) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.held != nil {
-		d.old = append(d.old, d.held)
+	was := d.held
+	d.held, d.seen, d.next, d.head = v, FileID{}, FileID{}, h
+	if v != nil {
+		d.seen = v.id
 	}
-	d.held, d.seen, d.next, d.head = f, id, FileID{}, h
+	switch {
+	case was != nil && was == keep:
+		return was
+	case was != nil:
+		d.old = append(d.old, was.file)
+	}
+	return nil
 }
 
 // header returns what the version in memory says of itself.
@@ -169,52 +199,82 @@ const tempMark = ".tmp-"
 
 // replace puts a new version in the place of target: all or nothing. It is
 // durable when replace returns nil. Needs the file lock.
-func (d *disk) replace(target string, h header, write func(io.Writer) error) error {
-	dir := filepath.Dir(target)
-	tmp, id, err := d.writeTemp(dir, filepath.Base(target)+tempMark+"*", write)
+func (d *disk) replace(target string, h header, shape uint64, lines []string) error {
+	v, err := d.writeTemp(filepath.Dir(target), filepath.Base(target)+tempMark+"*", h, lines)
 	if err != nil {
 		return err
 	}
+	v.shape = shape
+	return d.install(target, v, h)
+}
+
+// install gives a synced version the name target, durably.
+func (d *disk) install(target string, v *version, h header) error {
+	keep := d.keepForSpare(target, v, h)
 	d.mu.Lock()
-	d.next = id
+	d.next = v.id
 	d.mu.Unlock()
-	if err := d.fs.Rename(tmp, target); err != nil {
-		_ = d.fs.Remove(tmp) // the next process removes it
+	if err := d.fs.Rename(v.name, target); err != nil {
+		d.discard(v)
+		d.forgetName(keep)
 		return err
 	}
 	// From here on the new version is what others see, durable or not.
-	f, err := d.fs.Open(target)
-	if err == nil {
-		d.took(f, id, h)
+	v.name = ""
+	kept := d.took(v, h, keep)
+	err := d.fs.SyncDir(filepath.Dir(target))
+	switch {
+	case kept != nil && err == nil:
+		d.spare = kept
+	case kept != nil:
+		d.discard(kept) // its name may still be the file's on disk
+	default:
+		d.forgetName(keep)
 	}
-	return errors.Join(d.fs.SyncDir(dir), err)
+	return err
 }
 
 // writeTemp writes and syncs a new temporary file. If anything fails, the
 // file is gone: after a failed sync nobody knows what the disk has of it, and
 // a second sync that succeeds proves nothing.
-func (d *disk) writeTemp(dir, pattern string, write func(io.Writer) error) (name string, id FileID, err error) {
+func (d *disk) writeTemp(dir, pattern string, h header, lines []string) (*version, error) {
 	f, err := d.fs.CreateTemp(dir, pattern)
 	if err != nil {
-		return "", id, err
+		return nil, err
 	}
-	name = f.Name()
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	var info Info
-	if err == nil {
-		info, err = f.Stat()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	v := &version{file: f, name: f.Name()}
+	v.lines, v.end = len(lines), int64(fileSize(h, lines)-len(footer))
+	if err = writeFile(f, h, lines); err == nil {
+		err = v.sync()
 	}
 	if err != nil {
-		_ = d.fs.Remove(name) // the next process removes it
-		return "", id, err
+		d.discard(v)
+		return nil, err
 	}
-	return name, info.ID, nil
+	return v, nil
+}
+
+// sync makes the version's bytes durable and notes what it is then.
+func (v *version) sync() error {
+	if err := v.file.Sync(); err != nil {
+		return err
+	}
+	info, err := v.file.Stat()
+	v.id = info.ID
+	return err
+}
+
+// discard closes a version that is not in place and removes its name.
+func (d *disk) discard(v *version) {
+	v.file.Close()
+	d.forgetName(v)
+}
+
+func (d *disk) forgetName(v *version) {
+	if v != nil && v.name != "" {
+		_ = d.fs.Remove(v.name) // the next process removes it
+		v.name = ""
+	}
 }
 
 const asideMark = ".corrupt-"
@@ -282,7 +342,8 @@ func (d *disk) closeOld() {
 }
 
 func (d *disk) close() {
-	d.took(nil, FileID{}, header{})
+	d.dropSpare()
+	d.took(nil, header{}, nil)
 	d.closeOld()
 	d.closing.Wait()
 }

@@ -31,9 +31,15 @@ type image struct {
 	records []*record
 }
 
+// encodeHeader fills the line with spaces, so that the header of a later save
+// takes the same place.
 func encodeHeader(h header) string {
-	return fmt.Sprintf("{\"version\":%d,\"store\":%q,\"save\":%d,\"entries\":{\n", formatVersion, h.store, h.save)
+	line := fmt.Sprintf("{\"version\":%d,\"store\":%q,\"save\":%d,\"entries\":{", formatVersion, h.store, h.save)
+	return fmt.Sprintf("%-*s\n", headerLen-1, line)
 }
+
+// headerLen is the length of every header whose store has a name of ours.
+const headerLen = 80
 
 const footer = "\n}}\n"
 

@@ -168,7 +168,6 @@ func TestInjectedEIO(t *testing.T) {
 	}{
 		{"write", "write", "pins.json.tmp-fixed", "1"},
 		{"fsync of the file", "fsync", "pins.json.tmp-fixed", "1"},
-		{"close of the file", "close", "pins.json.tmp-fixed", "1"},
 		{"rename", "renameat", "pins.json.tmp-fixed", "1"},
 		{"fsync of the folder", "fsync", "", "2"}, // stands, but may not last
 	} {

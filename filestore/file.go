@@ -51,7 +51,7 @@ type health struct {
 func startFileStore(ctx context.Context, name string, o *options) (Store, error) {
 	s := &fileStore{
 		memory: newMemory(o),
-		disk:   &disk{fs: o.fs, name: name},
+		disk:   &disk{fs: o.fs, name: name, spareFrom: o.spare},
 		wake:   make(chan struct{}, 1),
 		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
@@ -199,7 +199,7 @@ func (s *fileStore) takeIn(c contents, img *image, locked bool) {
 	s.t.merge(img.records, now, long && follows)
 	s.keepLimits(now)
 	s.mu.Unlock()
-	s.disk.took(c.file, c.info.ID, img.header)
+	s.disk.took(&version{file: c.file, id: c.info.ID}, img.header, nil)
 	if locked {
 		s.clearSuspect()
 	}
@@ -221,7 +221,7 @@ func (s *fileStore) fileIsGone() {
 	s.mu.Lock()
 	s.t.merge(nil, s.now(), false)
 	s.mu.Unlock()
-	s.disk.took(nil, FileID{}, header{})
+	s.disk.took(nil, header{}, nil)
 	s.clearSuspect()
 	s.afterWrite()
 }

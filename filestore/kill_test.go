@@ -26,7 +26,7 @@ func init() { children["writer"] = writer }
 // keys there are in all.
 func writer(args []string) error {
 	path, me, of, keys := args[0], atoi(args[1]), atoi(args[2]), atoi(args[3])
-	s, err := filestore.Open(context.Background(), filestore.FileURL(path), quiet, filestore.WithSaveDelay(20*time.Millisecond))
+	s, err := filestore.Open(context.Background(), filestore.FileURL(path), quiet, filestore.WithSaveDelay(20*time.Millisecond), filestore.WithSpare(1))
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type options struct {
 	sweep    time.Duration
 	tombs    time.Duration
 	lockWait time.Duration
+	spare    int64
 	fallback bool
 	ownClock bool // wall is not the system's
 }
@@ -79,6 +80,11 @@ func WithTombstones(d time.Duration) Option { return func(o *options) { o.tombs 
 // WithLockWait sets how long a save tries for the lock. The default is 2 s.
 func WithLockWait(d time.Duration) Option { return func(o *options) { o.lockWait = d } }
 
+// WithSpare sets from how many bytes on a file is added to and not written anew
+// where saves that only add keys follow each other closely. The default is
+// 64 KiB; below, it gains nothing.
+func WithSpare(from int64) Option { return func(o *options) { o.spare = from } }
+
 // WithMemoryFallback lets Open succeed on a file that cannot be read or be
 // created: the store serves from memory, State says why, and it becomes
 // durable by itself once the cause is gone.
@@ -103,6 +109,7 @@ func defaults() *options {
 		sweep:    time.Minute,
 		tombs:    time.Hour,
 		lockWait: 2 * time.Second,
+		spare:    64 << 10,
 	}
 }
 

@@ -64,6 +64,7 @@ func (s *fileStore) afterWrite() {
 type schedule struct {
 	plainDue time.Time     // when plain writes must be saved; zero if there are none
 	sweepDue time.Time     // when to sweep
+	spareDue time.Time     // when the spare has waited in vain; zero if there is none
 	retryDue time.Time     // when to try again; zero if the last save went well
 	backoff  time.Duration // the next wait before a retry
 	slow     bool          // the last failure took long
@@ -100,8 +101,10 @@ func (sch *schedule) next() time.Time {
 	if !sch.retryDue.IsZero() {
 		due = sch.retryDue
 	}
-	if due.IsZero() || sch.sweepDue.Before(due) {
-		return sch.sweepDue
+	for _, other := range []time.Time{sch.sweepDue, sch.spareDue} {
+		if due.IsZero() || !other.IsZero() && other.Before(due) {
+			due = other
+		}
 	}
 	return due
 }
@@ -113,6 +116,10 @@ func (s *fileStore) step(sch *schedule) {
 		s.sweepAll()
 		s.rereadFile()
 		sch.sweepDue = time.Now().Add(s.opt.sweep)
+	}
+	if !sch.spareDue.IsZero() && !now.Before(sch.spareDue) {
+		s.disk.dropSpare()
+		sch.spareDue = time.Time{}
 	}
 	if s.armed.Load() && sch.plainDue.IsZero() {
 		sch.plainDue = now.Add(s.opt.delay)
@@ -136,6 +143,10 @@ func (s *fileStore) save(sch *schedule, began time.Time) {
 	s.armed.Store(false)
 	sch.plainDue = time.Time{}
 	err := s.cycle()
+	sch.spareDue = time.Time{}
+	if s.disk.spare != nil {
+		sch.spareDue = time.Now().Add(spareLife)
+	}
 	if err == nil {
 		sch.retryDue, sch.backoff, sch.slow = time.Time{}, 0, false
 		return

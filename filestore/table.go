@@ -13,6 +13,7 @@ type table struct {
 	index map[string]int // where in recs a key is
 	recs  []*record      // in no order, deletions among them
 	live  int            // records that are no deletions
+	shape uint64         // counts the changes of recs that are no additions at its end
 	bytes int64          // the sum of the live ones' sizes
 
 	gen     uint64 // counts the writes of this process
@@ -73,6 +74,7 @@ func (t *table) place(r *record) {
 	t.count(t.recs[i], -1)
 	t.count(r, 1)
 	t.recs[i] = r
+	t.shape++
 }
 
 // drop forgets a key altogether.
@@ -87,6 +89,7 @@ func (t *table) drop(key string) {
 	t.index[t.recs[i].key] = i
 	t.recs[last] = nil
 	t.recs = t.recs[:last]
+	t.shape++
 	delete(t.index, key)
 }
 
@@ -102,9 +105,10 @@ func (t *table) bury(key string, now time.Time, end int64) {
 	t.write(&record{key: strings.Clone(key), kind: kindDead, expires: end}, now)
 }
 
-// snapshot returns all records and the number of the last write among them.
-func (t *table) snapshot() (recs []*record, lines []string, gen uint64) {
-	recs = append(make([]*record, 0, len(t.recs)), t.recs...)
+// snapshot returns the records from number from on, with the lines that are
+// there, and the number of the last write among them.
+func (t *table) snapshot(from int) (recs []*record, lines []string, gen uint64) {
+	recs = append(make([]*record, 0, len(t.recs)-from), t.recs[from:]...)
 	lines = make([]string, len(recs))
 	for i, r := range recs {
 		lines[i] = r.line

@@ -46,18 +46,23 @@ type Lock interface {
 type File interface {
 	io.Reader
 	io.Writer
+	io.WriterAt
 	Name() string
 	Stat() (Info, error)
 	// Sync makes the file's bytes durable, as far as the disk can be told to.
 	Sync() error
+	// Alone tells whether nobody else has the file open; false where the
+	// system cannot tell.
+	Alone() bool
 	Close() error
 }
 
 // Info is what a store looks at in a file. Two equal IDs of which one file is
 // still open are the same bytes.
 type Info struct {
-	Mode fs.FileMode
-	ID   FileID
+	Mode  fs.FileMode
+	Links uint64 // how many names the file has
+	ID    FileID
 }
 
 // FileID tells one version of a file from another.

@@ -81,10 +81,14 @@ func infoOf(st *unix.Stat_t) Info {
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		mode |= fs.ModeIrregular
 	}
-	return Info{Mode: mode, ID: FileID{
-		Dev: uint64(st.Dev), //nolint:unconvert // of another type on macOS
-		Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
-	}}
+	return Info{
+		Mode:  mode,
+		Links: uint64(st.Nlink), //nolint:unconvert // of another type on macOS
+		ID: FileID{
+			Dev: uint64(st.Dev), //nolint:unconvert // of another type on macOS
+			Ino: st.Ino, Size: st.Size, Mtime: st.Mtim.Nano(),
+		},
+	}
 }
 
 func (osFS) Open(name string) (File, error) {
@@ -213,6 +217,8 @@ func (f *osFile) Sync() error {
 	}
 	return nil
 }
+
+func (f *osFile) Alone() bool { return alone(int(f.Fd())) }
 
 func ignoreEINTR(call func() error) error {
 	for {

@@ -5,19 +5,30 @@ import (
 	"io"
 )
 
-// write writes all of memory to the file. Needs the file lock.
+// write brings the file up to memory. Needs the file lock.
 func (s *fileStore) write(target string) (uint64, error) {
 	s.mu.RLock()
 	if s.t.gen == s.t.saved {
 		s.mu.RUnlock()
 		return 0, nil
 	}
-	recs, lines, gen := s.t.snapshot()
+	shape := s.t.shape
+	from := s.disk.linesInSpare(shape)
+	recs, lines, gen := s.t.snapshot(from)
 	s.mu.RUnlock()
 	fresh := encodeMissing(recs, lines)
 	h := s.disk.nextHeader()
-	err := s.disk.replace(target, h, func(w io.Writer) error { return writeFile(w, h, lines) })
+	var err error
+	if from > 0 {
+		err = s.disk.addToSpare(target, h, lines)
+	} else {
+		s.disk.dropSpare()
+		err = s.disk.replace(target, h, shape, lines)
+	}
 	s.adoptLines(recs, lines, fresh)
+	if err != nil && from > 0 {
+		return s.write(target) // the spare is gone, so whole
+	}
 	if err != nil {
 		return 0, fmt.Errorf("save %q: %w", target, err)
 	}

@@ -153,6 +153,18 @@ func (f *file) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+// WriteAt is likewise.
+func (f *file) WriteAt(p []byte, at int64) (int, error) {
+	was := f.disk.life.dead()
+	if err := f.disk.alive(); err != nil {
+		if !was {
+			_, _ = f.File.WriteAt(p[:len(p)/2], at)
+		}
+		return 0, err
+	}
+	return f.File.WriteAt(p, at)
+}
+
 func (f *file) Sync() error {
 	if err := f.disk.alive(); err != nil {
 		return err

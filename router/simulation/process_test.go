@@ -93,7 +93,7 @@ func startProcess(w *world) (*process, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	var err error
-	p.store, err = filestore.Open(ctx, filestore.FileURL(w.pinFile()), filestore.WithLogger(quiet), filestore.WithMemoryFallback(),
+	p.store, err = filestore.Open(ctx, filestore.FileURL(w.pinFile()), filestore.WithLogger(quiet), filestore.WithMemoryFallback(), filestore.WithSpare(1),
 		filestore.WithClock(w.now, w.steady), filestore.WithFS(p.disk), filestore.WithLimits(filestore.Limits{Keys: w.opts.pins}))
 	if err != nil {
 		return nil, err

@@ -70,8 +70,11 @@ var faults = []fault{
 	{"durable: the pin is saved at leisure", placeGo, `pinTTL, fresh)`, `pinTTL, false)`, turns},
 	{"durable: no line before the turn is sent", placeGo, "t.r.Recorder.Append(t.pinLine())", "_ = t.pinLine()", simulate},
 	{"durable: the worker saves at leisure", "cmd/agentop/worker/adapt.go", "if durable {", "if durable && false {", simulate},
-	{"durable: no sync of the file", "filestore/disk.go", "err = f.Sync()", "err = nil", []string{"filestore"}},
-	{"durable: no sync of the folder", "filestore/disk.go", "return errors.Join(d.fs.SyncDir(dir), err)", "return err", []string{"filestore"}},
+	{"durable: no sync of the file", "filestore/disk.go", "if err := v.file.Sync(); err != nil {", "if err := error(nil); err != nil {", []string{"filestore"}},
+	{"durable: no sync of the folder", "filestore/disk.go", "err := d.fs.SyncDir(filepath.Dir(target))", "err := error(nil)", []string{"filestore"}},
+	{"durable: added to what may be the file", "filestore/disk.go", "case kept != nil && err == nil:", "case kept != nil:", []string{"filestore"}},
+	{"durable: a changed entry counts as added", "filestore/table.go", "t.recs[i] = r\n\tt.shape++", "t.recs[i] = r", []string{"filestore"}},
+	{"durable: somebody's copy is added to", "filestore/spare.go", "info.Links != 1", "false", []string{"filestore"}},
 
 	// What is remembered.
 	{"keys: known when the turn ends, not at once", placeGo, "t.r.Recorder.Register(t.conv, d.Server, t.scratch.keys[len(t.scratch.keys)-1], t.started)", "_ = t.started", turns},
