@@ -10,7 +10,7 @@ import (
 // worker before: the screen says so, and that it is over when it is.
 func TestScreenShowsWhatAnOldWorkerFinishes(t *testing.T) {
 	s := newStage(t)
-	release := s.hold()
+	_, release := s.hold()
 	defer release()
 	term := newTerminal(t, 120, 40, screen(s.home))
 	term.shows("● proxy runs")

@@ -58,6 +58,9 @@ func need(t *testing.T, tools ...string) {
 	}
 }
 
+// patience is how long a test waits for what takes a moment on an idle machine.
+const patience = time.Minute
+
 // stage is one agentop home with its proxy and two configured servers, a and
 // b; Claude Code begins on a.
 type stage struct {
@@ -66,26 +69,24 @@ type stage struct {
 	address string
 	proxy   *exec.Cmd
 
-	mu     sync.Mutex
-	events int           // of the servers' answers, 50 ms apart
-	held   chan struct{} // answers wait until it is closed; nil = none does
+	mu   sync.Mutex
+	held chan struct{} // answers wait in their middle until it is closed; nil = none does
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{t: t, home: shortHome(t), events: 3}
+	s := &stage{t: t, home: shortHome(t)}
 	var urls []string
 	for _, name := range []string{"a", "b"} {
 		server := fakeserver.New(fakeserver.Options{Name: name, Script: func(*fakeserver.Record) fakeserver.Behaviour {
 			s.mu.Lock()
-			held := s.held
-			s.mu.Unlock()
-			if held != nil {
-				<-held
-			}
-			s.mu.Lock()
 			defer s.mu.Unlock()
-			return fakeserver.Behaviour{Interval: 50 * time.Millisecond, Events: s.events, TextBytes: 40 * s.events}
+			held := s.held
+			return fakeserver.Behaviour{Events: 6, TextBytes: 240, Gate: func(event int) {
+				if event == 3 && held != nil {
+					<-held
+				}
+			}}
 		}})
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
@@ -121,20 +122,17 @@ func shortHome(t *testing.T) string {
 	return filepath.Join(dir, "h")
 }
 
-// answers sets how many events the servers' answers have from now on.
-func (s *stage) answers(events int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = events
-}
-
-// hold makes every answer from now on wait until the returned function is called.
-func (s *stage) hold() (release func()) {
+// hold makes every answer that begins from now on wait in its middle until end
+// is called. Those that begin after flow was called do not wait.
+func (s *stage) hold() (flow, end func()) {
 	held := make(chan struct{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = held
-	return sync.OnceFunc(func() { close(held) })
+	set := func(c chan struct{}) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held = c
+	}
+	set(held)
+	return func() { set(nil) }, sync.OnceFunc(func() { close(held) })
 }
 
 // start runs the proxy and returns when it serves.
@@ -146,7 +144,7 @@ func (s *stage) start() {
 	if err := s.proxy.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		res, err := http.Get("http://" + s.address + "/-/ready")
 		if err == nil {

@@ -62,7 +62,7 @@ func (term *terminal) value(name string) string {
 // shows waits until the terminal shows all parts, wherever its lines break.
 func (term *terminal) shows(parts ...string) string {
 	term.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		text := term.text()
 		flat := strings.Join(strings.Fields(text), " ")
