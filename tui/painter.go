@@ -82,12 +82,15 @@ func (p *painter) stop() {
 	}
 }
 
-// frame is the screen from now on.
+// frame is the screen from now on. The loop is not woken for one like the last.
 func (p *painter) frame(text string) {
 	p.mu.Lock()
+	same := p.next == text
 	p.next = text
 	p.mu.Unlock()
-	p.signal()
+	if !same {
+		p.signal()
+	}
 }
 
 // afresh paints every line with the next frame: the terminal's content is not

@@ -96,3 +96,19 @@ func TestPainterStopsOnAStuckTerminal(t *testing.T) {
 	go func() { p.stop(); close(done) }()
 	<-done
 }
+
+// A screen on which nothing changes costs nothing but its making.
+func TestPainterSleepsThroughEqualFrames(t *testing.T) {
+	p := newPainter(&tape{})
+	p.frame("a")
+	<-p.wake
+	for range 3 {
+		p.frame("a")
+	}
+	if len(p.wake) != 0 {
+		t.Error("a frame like the last woke the painter")
+	}
+	if p.frame("b"); len(p.wake) != 1 {
+		t.Error("a new frame did not wake it")
+	}
+}
