@@ -181,6 +181,32 @@ func TestStoredKeysAreKeptAndRotated(t *testing.T) {
 	expectError(t, "nowhere to keep", r.Store(ctx, "glm", config.KeyEnv, NewSecret("x")), "not kept by agentop")
 }
 
+// TestDropForgetsAKeyThatItsServerHasNotNamedLately holds for a configuration
+// whose `key: stored` was changed by hand: the secret goes with the server.
+func TestDropForgetsAKeyThatItsServerHasNotNamedLately(t *testing.T) {
+	for _, kind := range []config.KeyKind{config.KeyStored, config.KeyNone, config.KeyEnv} {
+		r, path := resolver(t)
+		for _, name := range []string{"glm", "other"} {
+			if err := r.Store(t.Context(), name, config.KeyStored, NewSecret("sk-fake-"+name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Drop(t.Context(), "glm", kind); err != nil {
+			t.Error(err)
+		}
+		if data, _ := os.ReadFile(path); string(data) != "{\n  \"other\": \"sk-fake-other\"\n}\n" {
+			t.Errorf("%s: left in the file: %s", kind, data)
+		}
+	}
+	r, path := resolver(t)
+	if err := r.Drop(t.Context(), "glm", config.KeyNone); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path + ".lock"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("where no key is kept, a file was made: %v", err)
+	}
+}
+
 func TestStoredKeysAreSafeInOddFiles(t *testing.T) {
 	ctx, s := context.Background(), server(config.KeyStored)
 	for name, data := range map[string]string{

@@ -254,3 +254,16 @@ func (r *Resolver) Remove(ctx context.Context, server string, kind config.KeyKin
 	}
 	return nil
 }
+
+// Drop is Remove for a server that is configured no more: a key in keys.json
+// goes too where its `key` was changed by hand since.
+func (r *Resolver) Drop(ctx context.Context, server string, kind config.KeyKind) error {
+	err := r.Remove(ctx, server, kind)
+	if kind == config.KeyStored {
+		return err
+	}
+	if left, lookErr := r.store.key(server); lookErr == nil && left.IsZero() {
+		return err
+	}
+	return errors.Join(err, r.Remove(ctx, server, config.KeyStored))
+}

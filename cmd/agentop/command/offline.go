@@ -48,11 +48,6 @@ func storeKey(ctx context.Context, dir home.Home, spec control.ServerSpec) error
 	return keys.Store(ctx, spec.Name, keySource(spec.Key).Kind, credential.NewSecret(spec.Secret))
 }
 
-// dropKey forgets the key that agentop keeps of a server when no proxy runs that would.
-func dropKey(ctx context.Context, dir home.Home, s *config.Server) error {
-	return credential.NewResolver(dir.Keys()).Remove(ctx, s.Name, s.Key.Kind)
-}
-
 // examineOffline asks a server what it can do when no proxy runs that would.
 func (a *App) examineOffline(ctx context.Context, dir home.Home, name string, q Questions) (control.Preflight, error) {
 	c, err := readConfig(dir)

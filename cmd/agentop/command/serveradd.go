@@ -13,6 +13,7 @@ import (
 	"agentop/cmd/agentop/home"
 	"agentop/router/config"
 	"agentop/router/control"
+	"agentop/router/credential"
 )
 
 // serverAddOptions is `agentop server add`. There is no option that holds a
@@ -231,7 +232,7 @@ func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, the
 	if err != nil || before == nil || before.Key.Kind == keySource(spec.Key).Kind {
 		return change, err
 	}
-	return change, dropKey(ctx, dir, before)
+	return change, credential.NewResolver(dir.Keys()).Remove(ctx, before.Name, before.Key.Kind)
 }
 
 // keySource reads the forms that serverAddOptions.key gives.

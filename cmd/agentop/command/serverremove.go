@@ -11,6 +11,7 @@ import (
 	"agentop/cmd/agentop/home"
 	"agentop/router/config"
 	"agentop/router/control"
+	"agentop/router/credential"
 )
 
 // serverRemoveOptions is `agentop server remove`.
@@ -112,5 +113,5 @@ func removeOffline(ctx context.Context, dir home.Home, name string) error {
 	if err := editConfig(dir, func(data []byte) ([]byte, error) { return config.RemoveServer(data, name) }); err != nil {
 		return err
 	}
-	return dropKey(ctx, dir, server)
+	return credential.NewResolver(dir.Keys()).Drop(ctx, server.Name, server.Key.Kind)
 }

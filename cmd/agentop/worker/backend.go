@@ -300,7 +300,7 @@ func (w *Worker) RemoveServer(ctx context.Context, name string) (control.ServerC
 	if err := w.edit(func(data []byte) ([]byte, error) { return config.RemoveServer(data, name) }); err != nil {
 		return change, err
 	}
-	if err := w.keys.Remove(ctx, name, server.Key.Kind); err != nil {
+	if err := w.keys.Drop(ctx, name, server.Key.Kind); err != nil {
 		change.Warnings = append(change.Warnings, "its stored key is still there: "+err.Error())
 	}
 	return change, nil
