@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,6 +40,30 @@ func (c *Config) OwnUpstream(agent, provider string, chatgpt bool) (string, bool
 		}
 	}
 	return builtinUpstream(agent, provider, chatgpt)
+}
+
+// UpstreamWords is an agent's own upstream as lists show it: its address, an
+// address for each provider that has one configured, "by provider" where the
+// provider alone tells, or "none".
+func (c *Config) UpstreamWords(agent string) string {
+	choice := c.Agents[agent]
+	if choice.UpstreamNone {
+		return "none"
+	}
+	if address, found := c.OwnUpstream(agent, "", false); found {
+		return address
+	}
+	var parts []string
+	for _, provider := range slices.Sorted(maps.Keys(choice.Upstream)) {
+		parts = append(parts, provider+": "+choice.Upstream[provider])
+	}
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case agent == "opencode":
+		return "by provider"
+	}
+	return "none"
 }
 
 func builtinUpstream(agent, provider string, chatgpt bool) (string, bool) {

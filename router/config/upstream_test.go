@@ -300,3 +300,20 @@ func FuzzJoinURL(f *testing.F) {
 		}
 	})
 }
+
+func TestUpstreamWords(t *testing.T) {
+	c := Default()
+	c.Agents["kilo"] = Choice{Upstream: map[string]string{"": "https://one"}}
+	c.Agents["codex"] = Choice{UpstreamNone: true}
+	for agent, want := range map[string]string{
+		"claude-code": anthropicUpstream, "codex": "none", "opencode": "by provider", "qwen-code": "none", "kilo": "https://one",
+	} {
+		if got := c.UpstreamWords(agent); got != want {
+			t.Errorf("%s: got %q, want %q", agent, got, want)
+		}
+	}
+	c.Agents["opencode"] = Choice{Upstream: map[string]string{"openai": "https://b", "anthropic": "https://a"}}
+	if got, want := c.UpstreamWords("opencode"), "anthropic: https://a, openai: https://b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

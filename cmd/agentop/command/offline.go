@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"agentop/agents"
 	"agentop/cmd/agentop/home"
@@ -79,35 +78,13 @@ func statusOf(dir home.Home, c *config.Config, bad error) control.Status {
 			continue
 		}
 		s.Agents = append(s.Agents, control.AgentStatus{
-			Agent: name, Server: c.Agents[name].Server, Upstream: upstreamOf(c, name),
+			Agent: name, Server: c.Agents[name].Server, Upstream: c.UpstreamWords(name),
 		})
 	}
 	for i := range c.Servers {
 		s.Servers = append(s.Servers, serverOf(&c.Servers[i]))
 	}
 	return s
-}
-
-// upstreamOf names an agent's own upstream as lists show it.
-func upstreamOf(c *config.Config, agent string) string {
-	choice := c.Agents[agent]
-	if choice.UpstreamNone {
-		return "none"
-	}
-	if address, found := c.OwnUpstream(agent, "", false); found {
-		return address
-	}
-	var parts []string
-	for _, provider := range slices.Sorted(maps.Keys(choice.Upstream)) {
-		parts = append(parts, provider+": "+choice.Upstream[provider])
-	}
-	switch {
-	case len(parts) > 0:
-		return strings.Join(parts, ", ")
-	case agent == string(agents.OpenCode):
-		return "its provider's"
-	}
-	return "none"
 }
 
 func serverOf(s *config.Server) control.Server {

@@ -81,7 +81,7 @@ func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
 	sort.Strings(others)
 	var list []control.AgentStatus
 	for _, name := range append(names, others...) {
-		a := control.AgentStatus{Agent: name, Server: c.Agents[name].Server, Upstream: upstreamWords(c, name)}
+		a := control.AgentStatus{Agent: name, Server: c.Agents[name].Server, Upstream: c.UpstreamWords(name)}
 		a.LastSeen, a.Version = w.router.Seen(agents.Agent(name))
 		for _, n := range w.router.Running(agents.Agent(name)) {
 			a.Running += n
@@ -89,20 +89,6 @@ func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
 		list = append(list, a)
 	}
 	return list
-}
-
-// upstreamWords is an agent's own upstream as lists show it.
-func upstreamWords(c *config.Config, agent string) string {
-	if c.Agents[agent].UpstreamNone {
-		return "none"
-	}
-	if url, ok := c.OwnUpstream(agent, "", false); ok {
-		return url
-	}
-	if agent == string(agents.OpenCode) {
-		return "by provider"
-	}
-	return "none"
 }
 
 func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.Server {
