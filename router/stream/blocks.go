@@ -59,8 +59,7 @@ func (bs *blocks) start(index int64, call bool) *block {
 		b, bs.spare = bs.spare[n-1], bs.spare[:n-1]
 	} else {
 		b = &block{}
-		b.text.hash = bs.newHash()
-		b.args.whole.hash, b.args.value.hash = bs.newHash(), bs.newHash()
+		b.text.newHash, b.args.whole.newHash, b.args.value.newHash = bs.newHash, bs.newHash, bs.newHash
 	}
 	b.index, b.call = index, call
 	b.id, b.name, b.input = tally{}, tally{}, tally{}

@@ -23,23 +23,40 @@ func (t *tally) add(u tally) {
 	t.bytes += u.bytes
 }
 
-// running hashes one text that comes in pieces.
+// running hashes one text that comes in pieces. It has a hash only from its
+// first piece on: one takes over a kilobyte, and most answers need one or two
+// of the places where there may be text.
 type running struct {
-	hash  Hash
-	bytes int
+	newHash func() Hash
+	hash    Hash
+	bytes   int
 }
 
 func (r *running) write(p []byte) {
-	_, _ = r.hash.Write(p) // a hash does not fail
+	_, _ = r.ready().Write(p) // a hash does not fail
 	r.bytes += len(p)
+}
+
+func (r *running) ready() Hash {
+	if r.hash == nil {
+		r.hash = r.newHash()
+	}
+	return r.hash
 }
 
 // take is the tally of the text so far, and makes r ready for the next one.
 func (r *running) take() tally {
-	t := tally{r.hash.Sum64(), r.bytes}
-	r.hash.Reset()
-	r.bytes = 0
+	t := tally{r.ready().Sum64(), r.bytes}
+	r.drop()
 	return t
+}
+
+// drop forgets the text so far.
+func (r *running) drop() {
+	if r.bytes > 0 {
+		r.hash.Reset()
+		r.bytes = 0
+	}
 }
 
 // arguments sums the string values in a tool call's arguments: JSON text that
@@ -61,15 +78,15 @@ func (a *arguments) write(p []byte) {
 // ones.
 func (a *arguments) take() tally {
 	valid := a.tok.whole(a)
-	whole := a.whole.take()
-	a.value.take()
 	result := a.values
-	if !valid {
-		result = whole
-	}
-	if whole.bytes == 0 {
+	switch {
+	case a.whole.bytes == 0:
 		result = tally{}
+	case !valid:
+		result = a.whole.take()
 	}
+	a.whole.drop()
+	a.value.drop()
 	a.values = tally{}
 	a.tok.reset()
 	return result

@@ -56,8 +56,7 @@ var walkers = sync.Pool{New: func() any { return new(walker) }}
 func newWalker(root node, newHash func() Hash, closed func(node)) *walker {
 	w := walkers.Get().(*walker)
 	w.root, w.at, w.closed = root, root, closed
-	w.current.hash = newHash()
-	w.args.whole.hash, w.args.value.hash = newHash(), newHash()
+	w.current.newHash, w.args.whole.newHash, w.args.value.newHash = newHash, newHash, newHash
 	return w
 }
 
@@ -74,9 +73,7 @@ func (w *walker) release() {
 
 // restart forgets the value that was read.
 func (w *walker) restart() {
-	if w.current.bytes > 0 {
-		w.current.take()
-	}
+	w.current.drop()
 	if w.args.whole.bytes > 0 {
 		w.args.take()
 	}
