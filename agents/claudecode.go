@@ -9,13 +9,13 @@ import (
 )
 
 // recogniseClaudeCode reads Claude Code's dialect. The session stands in
-// metadata.user_id, in newer versions in a header too. Its subagents, titles, compactions and other
-// helpers carry the id of the session they work for, and some of them come
-// before its first turn: they are told from main turns by a class header
-// (newer versions, where it is switched on), by a subagent's id, by the shape
-// of the body and, last, by the first words of their texts. The words change
-// with versions; a mark that is missing here costs an early placement of a
-// session that nobody knew, never a move.
+// metadata.user_id, in newer versions in a header too. Its subagents, titles,
+// compactions and other helpers carry the id of the session they work for, and
+// some of them come before its first turn: they are told from main turns by a
+// class header (newer versions, where it is switched on), by a subagent's id,
+// by the shape of the body and, last, by the first words of their texts. The
+// words change with versions; a mark that is missing here costs an early
+// placement of a session that nobody knew, never a move.
 func recogniseClaudeCode(r Request) told {
 	session := firstHeader(r, "X-Claude-Code-Session-Id")
 	if session.value == "" {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// recogniseCodex reads Codex's dialect. Codex names a thread (its conversation) and a session (the thread that the
-// user sees, to which subagents' threads belong). Newer versions say in JSON,
-// in a header and again in the body, what a request is; versions before 0.171
-// say less there, and 0.80 nothing at all.
+// recogniseCodex reads Codex's dialect. Codex names a thread (its conversation)
+// and a session (the thread that the user sees, to which subagents' threads
+// belong). Newer versions say in JSON, in a header and again in the body, what
+// a request is; versions before 0.171 say less there, and 0.80 nothing at all.
 func recogniseCodex(r Request) told {
 	meta, odd := readTurnMetadata(r)
 	session, parent := codexIDs(r, meta)

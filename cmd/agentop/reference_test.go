@@ -50,8 +50,8 @@ func TestReferenceOfConfigIsOfTheSchema(t *testing.T) {
 	}
 }
 
-// TestReferenceOfControlNamesEveryRoute compares docs/control-api.md with what
-// the handler registers.
+// TestReferenceOfControlNamesEveryRoute compares docs/control-api.md and the
+// package's comment with what the handler registers.
 func TestReferenceOfControlNamesEveryRoute(t *testing.T) {
 	source := readFile(t, "../../router/control/handler.go")
 	paths := map[string]string{}
@@ -68,14 +68,19 @@ func TestReferenceOfControlNamesEveryRoute(t *testing.T) {
 	if len(want) != len(paths) {
 		t.Fatalf("%d paths, and %d routes were found: %q", len(paths), len(want), want)
 	}
-	var got []string
-	for _, r := range regexp.MustCompile("(?m)^\\| `((?:GET|POST) /v1/[a-z/]+)").FindAllStringSubmatch(readFile(t, "../../docs/control-api.md"), -1) {
-		got = append(got, r[1])
-	}
 	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("docs/control-api.md has the routes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	for name, line := range map[string]string{
+		"docs/control-api.md":   "(?m)^\\| `(GET|POST) (/v1/[a-z/]+)",
+		"router/control/doc.go": `(?m)^//\t(GET|POST) +(/v1/[a-z/]+)`,
+	} {
+		var got []string
+		for _, r := range regexp.MustCompile(line).FindAllStringSubmatch(readFile(t, "../../"+name), -1) {
+			got = append(got, r[1]+" "+r[2])
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has the routes\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
 }
 

@@ -17,6 +17,7 @@
 //	POST /v1/server/add       ServerSpec + secret    ServerChange
 //	POST /v1/server/remove    {name}                 ServerChange
 //	POST /v1/server/preflight {name, agents}         Preflight
+//	POST /v1/server/test      {name, agents}         Preflight
 //	GET  /v1/requests?tail=N                         [Request]
 //	POST /v1/restart          {}                     {}
 //	GET  /v1/events                                  Event, one a line, until hung up
