@@ -68,7 +68,7 @@ func (s *Setup) codexProxy(p *Plan) {
 			continue // the other one is set, or is to be
 		}
 		value := WithLoopback(list)
-		if !plainValue.MatchString(value) {
+		if !plainValue().MatchString(value) {
 			p.Warnings = append(p.Warnings, caught...)
 			return
 		}

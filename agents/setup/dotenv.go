@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // envSyntax is a file of NAME=value lines, which Codex loads into its
@@ -24,7 +25,9 @@ type envLine struct {
 
 // assignment finds the name and what follows it; a value is quoted as a whole,
 // or ends before a comment.
-var assignment = regexp.MustCompile(`^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*('[^']*'|"(?:[^"\\]|\\.)*"|[^ \t'"#]*)[ \t]*(?:#.*)?$`)
+var assignment = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*('[^']*'|"(?:[^"\\]|\\.)*"|[^ \t'"#]*)[ \t]*(?:#.*)?$`)
+})
 
 // scanEnv reads every line; one that is no assignment, comment or blank is an
 // error.
@@ -34,7 +37,7 @@ func scanEnv(data []byte) ([]envLine, error) {
 		end := lineEnd(data, at)
 		text := strings.TrimRight(string(data[at:end]), "\r\n")
 		if trimmed := strings.TrimSpace(text); trimmed != "" && trimmed[0] != '#' {
-			m := assignment.FindStringSubmatchIndex(text)
+			m := assignment().FindStringSubmatchIndex(text)
 			if m == nil {
 				line, column := position(data, at)
 				return nil, &SyntaxError{Line: line, Column: column, Reason: "this is no NAME=value line"}
@@ -94,10 +97,10 @@ func findEnv(data []byte, path []string) (raw []byte, found bool, err error) {
 }
 
 // plainValue needs no quotes, and has none in it.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9_.,:*/\[\]@-]*$`)
+var plainValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.,:*/\[\]@-]*$`) })
 
 func setEnv(data []byte, path []string, value string) ([]byte, change, error) {
-	if !plainValue.MatchString(value) {
+	if !plainValue().MatchString(value) {
 		return nil, change{}, fmt.Errorf("%s would need quotes", path[0])
 	}
 	l, err := entryOf(data, path)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Proposal is a rename line that a server probably needs, with the reason.
@@ -161,13 +162,13 @@ func newest(kin []string, class string) string {
 	return large
 }
 
-var releaseDate = regexp.MustCompile(`-20[0-9]{6}$`)
+var releaseDate = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-20[0-9]{6}$`) })
 
 // sameWriting says whether two names differ by a release's date or by dots for
 // dashes alone.
 func sameWriting(a, b string) bool {
 	plain := func(name string) string {
-		return releaseDate.ReplaceAllString(strings.ReplaceAll(name, ".", "-"), "")
+		return releaseDate().ReplaceAllString(strings.ReplaceAll(name, ".", "-"), "")
 	}
 	return plain(a) == plain(b)
 }
@@ -208,22 +209,26 @@ func pick(sorted []string) (large, small string) {
 	return large, small
 }
 
-var smallWords = regexp.MustCompile(`(?i)(^|[^a-z])(haiku|mini|nano|air|flash|flashx|lite|small|tiny|fast|micro|turbo|instant)([^a-z]|$)`)
+var smallWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[^a-z])(haiku|mini|nano|air|flash|flashx|lite|small|tiny|fast|micro|turbo|instant)([^a-z]|$)`)
+})
 
 func smallMarks(name string) int {
-	if smallWords.MatchString(name) {
+	if smallWords().MatchString(name) {
 		return 1
 	}
 	return 0
 }
 
-var parameterCount = regexp.MustCompile(`(?i)(?:^|[^0-9a-z.])([0-9]+(?:\.[0-9]+)?)b(?:[^a-z]|$)`)
+var parameterCount = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|[^0-9a-z.])([0-9]+(?:\.[0-9]+)?)b(?:[^a-z]|$)`)
+})
 
 // parameters reads the billions out of names such as qwen3-coder-30b-a3b. A
 // name without them says nothing and counts as large.
 func parameters(name string) float64 {
 	most := 0.0
-	for _, found := range parameterCount.FindAllStringSubmatch(name, -1) {
+	for _, found := range parameterCount().FindAllStringSubmatch(name, -1) {
 		if n, err := strconv.ParseFloat(found[1], 64); err == nil {
 			most = max(most, n)
 		}
@@ -234,12 +239,12 @@ func parameters(name string) float64 {
 	return most
 }
 
-var numbers = regexp.MustCompile(`[0-9]+`)
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+`) })
 
 // version gives a name's numbers in order: glm-4.6 is before glm-5.
 func version(name string) []int {
 	var list []int
-	for _, digits := range numbers.FindAllString(name[strings.LastIndexByte(name, '/')+1:], 4) {
+	for _, digits := range numbers().FindAllString(name[strings.LastIndexByte(name, '/')+1:], 4) {
 		n, err := strconv.Atoi(digits)
 		if err == nil && n < 10_000 { // dates are no versions
 			list = append(list, n)
@@ -250,7 +255,9 @@ func version(name string) []int {
 
 func compareVersions(a, b []int) int { return slices.Compare(a, b) }
 
-var otherUses = regexp.MustCompile(`(?i)(embed|rerank|whisper|tts|image|dall|moderation|guard|bge-|clip|speech|audio|ocr)`)
+var otherUses = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(embed|rerank|whisper|tts|image|dall|moderation|guard|bge-|clip|speech|audio|ocr)`)
+})
 
 // notForChat finds models that hold no conversation.
-func notForChat(name string) bool { return otherUses.MatchString(name) }
+func notForChat(name string) bool { return otherUses().MatchString(name) }

@@ -4,12 +4,20 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
+	"strings"
 )
 
-// otherVersion finds addresses that end in another version than /v1, which
-// then is wanted in the place of /v1.
-var otherVersion = regexp.MustCompile(`/v([02-9]|[1-9][0-9])[a-z0-9]*$`)
+// otherVersion gives the end of a path that names another version than /v1,
+// which then is wanted in the place of /v1; "" where there is none.
+func otherVersion(path string) string {
+	end := path[max(strings.LastIndexByte(path, '/'), 0):]
+	word, ok := strings.CutPrefix(end, "/v")
+	isDigit := func(i int) bool { return i < len(word) && word[i] >= '0' && word[i] <= '9' }
+	if !ok || !isDigit(0) || word[0] == '1' && !isDigit(1) || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return ""
+	}
+	return end
+}
 
 func (s *Server) warnings() []string {
 	var list []string
@@ -24,8 +32,8 @@ func (s *Server) warnings() []string {
 		if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 			list = append(list, fmt.Sprintf("server %s: %s is plain http: whoever is on the way can read everything sent to it; use https if it can", s.Name, u.Host))
 		}
-		if !s.StripV1 && otherVersion.MatchString(u.Path) {
-			list = append(list, fmt.Sprintf("server %s: its URL ends in %s and /v1 will be added; write `v1: strip` if its paths have no /v1", s.Name, otherVersion.FindString(u.Path)))
+		if end := otherVersion(u.Path); end != "" && !s.StripV1 {
+			list = append(list, fmt.Sprintf("server %s: its URL ends in %s and /v1 will be added; write `v1: strip` if its paths have no /v1", s.Name, end))
 		}
 	}
 	return list

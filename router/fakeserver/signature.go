@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Signature names one reply: the server that made it and its number there.
@@ -23,8 +24,8 @@ func (s Signature) id(prefix string) string {
 }
 
 var (
-	inText = regexp.MustCompile(`\[([0-9A-Za-z-]+)#([0-9]+)\]`)
-	inID   = regexp.MustCompile(`^(?:toolu|call)_([0-9A-Za-z-]+)_([0-9]+)`)
+	inText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([0-9A-Za-z-]+)#([0-9]+)\]`) })
+	inID   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:toolu|call)_([0-9A-Za-z-]+)_([0-9]+)`) })
 )
 
 // Signed finds the signatures in the history of a request's body, oldest
@@ -54,11 +55,11 @@ func Signed(body []byte) []Signature {
 		}
 		if m.Role == "assistant" {
 			for _, text := range texts(m.Content) {
-				add(inText.FindStringSubmatch(text))
+				add(inText().FindStringSubmatch(text))
 			}
 		}
 		for _, id := range m.callIDs() {
-			add(inID.FindStringSubmatch(id))
+			add(inID().FindStringSubmatch(id))
 		}
 	}
 	return found

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (a *App) programOf(agent string) string {
 // versionLimit bounds how long an agent may take to say its version.
 const versionLimit = 10 * time.Second
 
-var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
+var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`) })
 
 // versionOf asks an installed agent for its version; "" if it does not say.
 func (a *App) versionOf(ctx context.Context, program string) string {
@@ -45,5 +46,5 @@ func (a *App) versionOf(ctx context.Context, program string) string {
 	if err != nil {
 		return ""
 	}
-	return versionNumber.FindString(string(out))
+	return versionNumber().FindString(string(out))
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"agentop/cmd/agentop/home"
@@ -190,8 +191,8 @@ func (m *launchd) Linger(context.Context) error {
 }
 
 var (
-	printedPID   = regexp.MustCompile(`(?m)^\s*pid = (\d+)`)
-	printedState = regexp.MustCompile(`(?m)^\s*state = (.+)$`)
+	printedPID   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*pid = (\d+)`) })
+	printedState = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*state = (.+)$`) })
 )
 
 // Status implements Manager.
@@ -221,10 +222,10 @@ func (m *launchd) Status(ctx context.Context) (Status, error) {
 		return s, nil
 	}
 	s.Enabled, s.State = true, "loaded"
-	if found := printedState.FindStringSubmatch(out); found != nil {
+	if found := printedState().FindStringSubmatch(out); found != nil {
 		s.State = found[1]
 	}
-	if found := printedPID.FindStringSubmatch(out); found != nil {
+	if found := printedPID().FindStringSubmatch(out); found != nil {
 		s.PID, _ = strconv.Atoi(found[1])
 		s.Active = true
 	}
