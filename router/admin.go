@@ -32,7 +32,7 @@ func (r *Router) Conversation(agent, id string) placement.Conversation {
 func (r *Router) Sessions() []control.Session {
 	list := r.roster.list(r.Now())
 	for i := range list {
-		list[i].ID = placement.Plain(list[i].ID)
+		list[i] = r.shown(list[i])
 	}
 	return list
 }
@@ -44,8 +44,7 @@ func (r *Router) Streaming() []control.Streaming { return r.roster.streaming(con
 // Session is one conversation.
 func (r *Router) Session(c placement.Conversation) (control.Session, bool) {
 	s, ok := r.roster.get(c, r.Now())
-	s.ID = placement.Plain(s.ID)
-	return s, ok
+	return r.shown(s), ok
 }
 
 // Running counts the running conversations of an agent ("" for all) by the
@@ -121,6 +120,7 @@ func (r *Router) Move(ctx context.Context, c placement.Conversation, server stri
 	before := p.Server
 	p.Server, p.Member, p.Names, p.Renewed = server, "", nil, now
 	p.Pin, p.Why = reqlog.PinMoved, fmt.Sprintf("moved here by you on %s", now.Format("2 Jan 15:04"))
+	r.entitle(p)
 	r.Meter.PinWrite("move")
 	if err := r.Pins.Put(ctx, pinKey(c), p.encode(), pinTTL, true); err != nil {
 		r.Logger.Warn("moved pin is in memory only", "agent", c.Agent, "session", placement.Plain(c.Session), "error", err)

@@ -225,6 +225,9 @@ func (t *turn) keepPin(fresh, renamed bool) {
 		return
 	}
 	t.pin.Member, t.pin.Renewed = t.member, now
+	if !fresh {
+		t.r.entitle(t.pin)
+	}
 	t.r.Meter.PinWrite(reason)
 	if err := t.r.Pins.Put(t.in.Context(), pinKey(t.conv), t.pin.encode(), pinTTL, fresh); err != nil {
 		// The store keeps it in memory, tells everybody and saves it when it can.

@@ -35,8 +35,17 @@ func (t *turn) observe(res *http.Response, to *target) {
 	res.Body = t.answer
 	// What was read of the request has served; a stream may last for an hour.
 	t.body, t.plain = nil, nil
+	t.letGo()
 	if t.upload.sent() {
 		t.upload.release()
+	}
+}
+
+// letGo gives back what reading the body took.
+func (t *turn) letGo() {
+	if t.scratch != nil {
+		t.scratch.release()
+		t.scratch = nil
 	}
 }
 
@@ -46,14 +55,17 @@ func (t *turn) began() {
 		return
 	}
 	t.running = true
-	pin, place, model, signed := t.pin, placeName(t.decision.Server, t.member), t.sent, t.scratch.outline.Signed
+	pin, fresh, place, model, signed := t.pin, t.decision.Pin.Makes(), placeName(t.decision.Server, t.member), t.sent, t.scratch.outline.Signed
 	t.r.roster.update(t.conv, func(s *control.Session) {
 		s.Streams++
 		s.Server, s.Saved = place, true
 		s.ModelAsked, s.ModelSent = t.scratch.outline.Model, model
 		s.Signed = s.Signed || signed
 		if pin != nil {
-			s.Pin, s.Why, s.Opened, s.Title, s.Dir = pin.Pin, pin.Why, pin.Opened, pin.Title, pin.Dir
+			s.Pin, s.Why, s.Opened, s.Dir = pin.Pin, pin.Why, pin.Opened, pin.Dir
+			if fresh || s.Title == "" { // the row may have the agent's own title, the pin the first words
+				s.Title = pin.Title
+			}
 		}
 	})
 }
@@ -63,8 +75,8 @@ func (t *turn) end() {
 	if t.upload != nil {
 		defer t.upload.release()
 	}
+	defer t.letGo()
 	if t.answered || t.stranger {
-		t.scratch.release()
 		return
 	}
 	var sum stream.Summary
@@ -74,7 +86,6 @@ func (t *turn) end() {
 	}
 	now := t.r.Now()
 	line := t.line(sum, now)
-	t.scratch.release()
 	t.r.Recorder.Append(line)
 	t.r.Meter.Request(line.Agent, line.Server, t.route().turn, t.status)
 	t.countRow(sum, line, now)
@@ -105,7 +116,7 @@ func (t *turn) line(sum stream.Summary, now time.Time) reqlog.Line {
 		Time: t.started, Kind: reqlog.KindTurn, ID: t.id,
 		Agent: string(route.agent), Session: t.session(), Turn: route.turn.String(), Pin: route.pin, Server: route.server,
 		Format: formatWord(t.rec.Format), Method: t.in.Method, Path: t.split.Path,
-		ModelAsked: t.scratch.outline.Model, ModelSent: t.sent, Status: t.status, Cut: t.cut,
+		ModelAsked: t.asked, ModelSent: t.sent, Status: t.status, Cut: t.cut,
 		Input: sum.Usage.Input, CacheRead: sum.Usage.CacheRead, CacheWrite: sum.Usage.CacheWrite, Output: sum.Usage.Output,
 		BytesIn: max(t.in.ContentLength, 0), TotalMS: now.Sub(t.started).Milliseconds(), Error: sum.Error,
 	}
@@ -135,8 +146,8 @@ func (t *turn) line(sum stream.Summary, now time.Time) reqlog.Line {
 
 // remember adds to the line by what the conversation will be known again.
 func (t *turn) remember(l *reqlog.Line, sum stream.Summary) {
-	if isMain(t.decision.Turn) && len(t.scratch.keys) > 0 {
-		l.Key = string(appendHex(nil, t.scratch.keys[len(t.scratch.keys)-1]))
+	if isMain(t.decision.Turn) {
+		l.Key = t.key
 	}
 	if sum.MarkBytes >= minMark {
 		l.Mark = string(appendHex(nil, sum.Mark))
@@ -167,16 +178,12 @@ func (t *turn) learn(sum stream.Summary) {
 
 // pinLine is the line that is written when a pin is made.
 func (t *turn) pinLine() reqlog.Line {
-	l := reqlog.Line{
+	return reqlog.Line{
 		Time: t.r.Now(), Kind: reqlog.KindPin, ID: t.id, Agent: string(t.conv.Agent), Session: t.conv.Session,
 		Turn: t.decision.Turn.String(), Pin: string(t.decision.Pin), Why: t.pin.Why,
 		Server:     placeName(t.decision.Server, t.member),
-		ModelAsked: t.scratch.outline.Model, ModelSent: t.sent,
+		ModelAsked: t.asked, ModelSent: t.sent, Key: t.key,
 	}
-	if n := len(t.scratch.keys); n > 0 {
-		l.Key = string(appendHex(nil, t.scratch.keys[n-1]))
-	}
-	return l
 }
 
 // countRow adds the finished turn to its conversation's row.

@@ -126,8 +126,8 @@ func New(p Parts) *Router {
 		r.Watched = func() bool { return true }
 	}
 	r.roster = newRoster(r.Watched, func(s control.Session) {
-		s = asOf(s, p.Now())
-		p.Publish(control.Event{Kind: control.EventSession, Session: &s})
+		s = r.shown(asOf(s, r.Now()))
+		r.Publish(control.Event{Kind: control.EventSession, Session: &s})
 	})
 	return r
 }

@@ -128,13 +128,15 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		w.warn(now)
 		w.tellChanges(old, now)
 		w.publishStatus()
+		if old.Titles != now.Titles && w.hub.Listening() {
+			w.hub.Publish(w.snapshot()) // what was told of every conversation is void
+		}
 	})
 	w.config.OnError(w.configError)
 	if w.opts.Ended != "" {
 		w.log.Warn("started after a bad end", "ended", w.opts.Ended)
 	}
 	w.watchOthers(ctx)
-	go w.load(ctx)
 	return nil
 }
 
@@ -167,7 +169,11 @@ func (w *Worker) serve(ctx context.Context) error {
 	for _, l := range listeners {
 		w.listen = append(w.listen, l.Addr().String())
 	}
-	w.awaitLoad()
+	takesOver := w.others.live()
+	if takesOver { // the one before it serves meanwhile, so it may know everything first
+		go w.load(ctx)
+		w.awaitLoad()
+	}
 	controlListener, err := w.listenControl()
 	if err != nil {
 		closeAll(listeners)
@@ -193,6 +199,10 @@ func (w *Worker) serve(ctx context.Context) error {
 		go func(l net.Listener) { failed <- proxy.Serve(w.conns.listen(room.Listen(l))) }(l)
 	}
 	another := w.tellReady()
+	memory.Settle() // collections would hold up a start
+	if !takesOver {
+		go w.load(ctx)
+	}
 	var began time.Time
 	select {
 	case err := <-failed:
@@ -235,12 +245,8 @@ func (w *Worker) listeners() ([]net.Listener, error) {
 	return listen(w.config.Current().Listen, w.log)
 }
 
-// awaitLoad lets a worker that takes over know everything before it serves:
-// the one before it serves meanwhile.
+// awaitLoad waits until the request log has been read back, but not for long.
 func (w *Worker) awaitLoad() {
-	if !w.others.live() {
-		return
-	}
 	select {
 	case <-w.restored:
 	case <-time.After(loadWait):
