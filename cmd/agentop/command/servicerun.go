@@ -138,8 +138,8 @@ func (o *serviceRestartOptions) run(ctx context.Context) error {
 func (o *serviceRestartOptions) revive(ctx context.Context, client *control.Client, dir home.Home) error {
 	holder, held := supervise.Find(dir)
 	if held {
-		if err := syscall.Kill(holder.PID, syscall.SIGHUP); err != nil {
-			return fmt.Errorf("tell process %d to try again: %w", holder.PID, err)
+		if err := supervise.Retry(holder); err != nil {
+			return err
 		}
 	} else {
 		m, err := o.manager(dir)

@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer close(s.done)
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, retrySignal)
 	defer signal.Stop(signals)
 	if err := s.begin(); err != nil {
 		return err
@@ -194,8 +194,26 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal) error {
 	return nil
 }
 
+// retrySignal wants a worker where there is none. It does no harm to a process
+// that does not know it, and none to one that a shell has continued; a hang-up
+// would end a supervisor in a terminal.
+const retrySignal = syscall.SIGCONT
+
+// Retry tells a supervisor without a worker to start one at once, without
+// waiting for it. One that has a worker does nothing.
+func Retry(h Holder) error {
+	if err := syscall.Kill(h.PID, retrySignal); err != nil {
+		return fmt.Errorf("tell process %d to try again: %w", h.PID, err)
+	}
+	return nil
+}
+
 func (s *supervisor) signal(got os.Signal) {
 	switch {
+	case got == retrySignal:
+		if s.current == nil {
+			s.handOver()
+		}
 	case got == syscall.SIGHUP && !s.Terminal:
 		s.handOver()
 	case s.stopping:

@@ -161,7 +161,7 @@ type bench struct {
 	ended   chan error
 }
 
-func newBench(t *testing.T, mood string) *bench {
+func newBench(t *testing.T, mood string, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: home.Home(t.TempDir()), address: freeAddress(t), ended: make(chan error, 1)}
 	b.mood(mood)
@@ -169,7 +169,11 @@ func newBench(t *testing.T, mood string) *bench {
 	t.Setenv(home.EnvName, b.dir.String())
 	ctx, cancel := context.WithCancel(context.Background())
 	b.stop = cancel
-	go func() { b.ended <- Run(ctx, testOptions(b.dir, b.address, &b.said)) }()
+	o := testOptions(b.dir, b.address, &b.said)
+	for _, c := range change {
+		c(&o)
+	}
+	go func() { b.ended <- Run(ctx, o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-b.ended; err != nil && !t.Failed() {
