@@ -112,7 +112,7 @@ var notThere = []string{"does not exist", "not found", "invalid model name", "in
 // is no longer kept by the conversation: it never worked, so that the rename
 // line that is written for it helps this conversation too.
 func (t *turn) heed(res *http.Response) io.ReadCloser {
-	asked := t.scratch.outline.Model
+	asked := t.asked
 	if t.server == nil || asked == "" || t.rec.Format == outline.NoFormat {
 		return res.Body
 	}

@@ -34,7 +34,9 @@ type turn struct {
 	upload  *upload // its memory
 	plain   []byte  // without content codings; body itself when it has none
 	coded   bool
-	scratch *scratch // outline and keys; given back at the end
+	scratch *scratch // outline and keys; nil once the answer has begun
+	asked   string   // model name in the body
+	key     string   // the body's last prefix key as the log has it; "" if there is none
 	rec     agents.Recognition
 
 	decision placement.Decision
@@ -202,6 +204,7 @@ func (t *turn) recognise() *failure {
 	if f := agents.BodyFormatOf(t.in.Method, t.split.Path); f != outline.NoFormat && len(t.plain) > 0 {
 		t.scratch.outline.Known = t.r.known
 		t.scratch.outline.Scan(f, t.plain, prefix.Sum)
+		t.asked = t.scratch.outline.Model
 	}
 	rec, err := agents.Recognise(t.recognition())
 	if err != nil {
@@ -210,6 +213,9 @@ func (t *turn) recognise() *failure {
 	}
 	t.rec = rec
 	t.scratch.keys = prefix.Chain(t.scratch.keys[:0], string(rec.Agent), t.scratch.outline.Elements)
+	if n := len(t.scratch.keys); n > 0 {
+		t.key = prefix.Format(t.scratch.keys[n-1])
+	}
 	t.r.seen.note(rec.Agent, agents.Version(t.in.UserAgent()), t.started)
 	return nil
 }

@@ -81,7 +81,7 @@ var faults = []fault{
 	{"marks: known when the turn has ended", recordGo, "t.answer.whole = t.learn", "_ = t.learn", simulate},
 	{"marks: not logged", recordGo, "l.Mark = string(appendHex(nil, sum.Mark))", "l.Mark = \"\"", simulate},
 	{"marks: any answer has one", placeGo, "const minMark = 48", "const minMark = 1", []string{"router"}},
-	{"keys: not logged", recordGo, "if isMain(t.decision.Turn) && len(t.scratch.keys) > 0 {\n\t\tl.Key", "if isMain(t.decision.Turn) && len(t.scratch.keys) < 0 {\n\t\tl.Key", turns},
+	{"keys: not logged", recordGo, "if isMain(t.decision.Turn) {\n\t\tl.Key", "if false {\n\t\tl.Key", turns},
 	{"response ids: not logged", recordGo, "l.Responses = []string{sum.ResponseID}", "l.Responses = nil", simulate},
 	{"a turn is logged at its end", recordGo, "Time: t.started, Kind: reqlog.KindTurn", "Time: now, Kind: reqlog.KindTurn", []string{"router"}},
 	{"a pool's member is a place of its own", "cmd/agentop/worker/recorder.go", "return place[:i]", "return place", simulate},
