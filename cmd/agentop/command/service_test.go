@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"agentop/cmd/agentop/home"
 	"agentop/cmd/agentop/service"
 )
@@ -53,6 +55,31 @@ func TestServiceCommandsOfWhatIsNotInstalled(t *testing.T) {
 	run(t, a, "service status", ExitOK)
 	if !strings.Contains(out.String(), "it is not installed") || !strings.Contains(out.String(), "not installed") {
 		t.Errorf("got %s", out)
+	}
+}
+
+// TestServiceStatusNamesAProxyThatIsNotTheService holds the lock of a home as a
+// supervisor does.
+func TestServiceStatusNamesAProxyThatIsNotTheService(t *testing.T) {
+	a, out, _, dir := testApp(t, "")
+	fakeSystem(t, a)
+	lock, err := os.OpenFile(home.Home(dir).Lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if _, err := lock.WriteString(`{"pid": 4711, "version": "` + a.Build.Version + `"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	run(t, a, "service status", ExitOK)
+	run(t, a, "service status --json", ExitOK)
+	for _, want := range []string{"process 4711, which is not the service", `"serves": 4711`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
 	}
 }
 

@@ -218,13 +218,20 @@ func (o *serviceStatusOptions) run(ctx context.Context) error {
 	if held && holder.Version != o.Build.Version {
 		s.Problems = append(s.Problems, fmt.Sprintf("the running proxy is %s, this command is %s: `agentop service restart` hands over if the program was replaced", holder.Version, o.Build.Version))
 	}
+	view := serviceView{Status: s, Serves: holder.PID}
 	if o.JSON {
-		return o.json(s)
+		return o.json(view)
 	}
-	return o.print(s)
+	return o.print(view)
 }
 
-func (o *serviceStatusOptions) print(s service.Status) error {
+// serviceView is the login service and who has the home, be it that or not.
+type serviceView struct {
+	service.Status
+	Serves int `json:"serves,omitempty"` // process number; 0 = nobody
+}
+
+func (o *serviceStatusOptions) print(s serviceView) error {
 	linger := ""
 	if s.Linger != nil {
 		linger = map[bool]string{true: "yes", false: "no: `agentop service install --linger`"}[*s.Linger]
@@ -247,6 +254,9 @@ func (o *serviceStatusOptions) print(s service.Status) error {
 	}
 	if s.Installed {
 		facts = append(facts, "log", s.Logs)
+	}
+	if s.Serves > 0 && s.Serves != s.PID {
+		facts = append(facts, "proxy", fmt.Sprintf("process %d, which is not the service", s.Serves))
 	}
 	for _, p := range s.Problems {
 		facts = append(facts, "problem", p)
