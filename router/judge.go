@@ -56,9 +56,17 @@ func (t *turn) wrongAddress(res *http.Response) string {
 // maxHeaderNames is how many are named in a log line.
 const maxHeaderNames = 64
 
+// statusOverloaded is the status of Anthropic's API for too much to do; no RFC
+// has it.
+const statusOverloaded = 529
+
 // statusWords is a status in words. The server's own may be anything.
 func statusWords(status int) string {
-	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	text := http.StatusText(status)
+	if status == statusOverloaded {
+		text = "Overloaded"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, text))
 }
 
 // headerNames are the names of headers, never a value.
