@@ -23,12 +23,12 @@ type Conversation struct {
 	// Of the last main turn that ended.
 	Status  int
 	Error   string
-	Context int64 // input tokens
-	Cached  int64 // of Context
 	FirstMS int64
 	TotalMS int64
 
-	// Of the last main turn that has one.
+	// Of the last main turn that has one; one that fails has no context.
+	Context    int64 // input tokens
+	Cached     int64 // of Context
 	ModelAsked string
 	ModelSent  string
 	Key        uint64 // zero: none
@@ -79,13 +79,14 @@ type conv struct {
 	file    fileID
 	turns   uint32
 
-	turnAt        int64 // arrival of the turn that the next six are from
+	turnAt        int64 // arrival of the turn that the next four are from
 	err           string
 	status        int32
 	firstMS       int32
 	totalMS       int64
 	context       int64
 	cached        int64
+	contextAt     int64
 	asked, sent   string
 	askedAt       int64
 	key, mark     uint64

@@ -206,13 +206,13 @@ func (c *conv) takeTurn(f *fact) {
 	if n := len(f.resp); n > 0 && f.at >= c.respAt {
 		c.resp, c.respAt = f.resp[n-1], f.at
 	}
+	if f.kind == KindTurn && f.in > 0 && f.at >= c.contextAt { // a keep line holds the sums
+		c.context, c.cached, c.contextAt = f.in, f.cached, f.at
+	}
 	if f.kind == KindPin || f.at < c.turnAt {
 		return
 	}
 	c.turnAt = f.at
 	c.err, c.status = f.err, int32(f.status)
-	if f.kind == KindTurn { // a keep line holds the sums
-		c.context, c.cached = f.in, f.cached
-	}
 	c.firstMS, c.totalMS = int32(min(f.firstMS, math.MaxInt32)), f.totalMS
 }

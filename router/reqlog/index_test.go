@@ -267,6 +267,22 @@ func TestConversationIsTheSameInAnyOrder(t *testing.T) {
 	})
 }
 
+// A turn that fails tells of no tokens, and the conversation is as long as it
+// was: what a move would cost is known after a restart, too.
+func TestATurnThatFailsLeavesTheContextKnown(t *testing.T) {
+	whole, failed := mainTurn(0, "s", "glm", 1, 2), mainTurn(time.Minute, "s", "glm", 1, 0)
+	whole.Input, whole.CacheRead, failed.Status = 100, 90, 529
+	permutations([]Line{whole, failed}, func(lines []Line) {
+		x := NewIndex(Limits{}, fixed(0))
+		for i := range lines {
+			x.Apply(&lines[i])
+		}
+		if c, _ := x.Last("claude-code", "s"); c.Context != 100 || c.Cached != 90 || c.Status != 529 {
+			t.Errorf("order %v: %+v", kinds(lines), c)
+		}
+	})
+}
+
 // Rotation carries counts over, more than once for a conversation that lives
 // long; what a crash left in the old files is in them already.
 func TestKeptCountsAreTakenOnce(t *testing.T) {
