@@ -64,7 +64,9 @@ type RemovePane struct {
 // switchPane draws the choice of a server.
 func (s *Screen) switchPane(w, h int) []string {
 	t, p := s.Theme, s.Switch
-	lines := []string{t.rule(w, "Switch", "the server of new conversations", true)}
+	// The agent is named first: it is the one of the row under the cursor, which
+	// may not be the one that is meant.
+	lines := []string{t.rule(w, "Switch "+p.Agents[p.Agent], "the server of its new conversations", true)}
 	l := t.line(w).gap(2)
 	for i, agent := range p.Agents {
 		look, name := faint, " "+agent+" "

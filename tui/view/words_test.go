@@ -97,6 +97,10 @@ func TestPickerTellsWhatBecameOfTheLastTurn(t *testing.T) {
 	}
 }
 
+func TestPickerNamesItsAgentFirst(t *testing.T) {
+	says(t, switchSample(sample()), 80, 24, "Switch codex the server of its new conversations", "claude-code [codex] opencode tab: next agent")
+}
+
 func TestEmptyScreensSayWhatFillsThem(t *testing.T) {
 	s := switchSample(sample())
 	s.Status.Servers, s.Switch.Items = nil, s.Switch.Items[3:]
