@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"agentop/filestore"
+	"agentop/testkit"
 )
 
 // mountTmpfs mounts a file system of that size in memory.
@@ -26,7 +27,7 @@ func mountTmpfs(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size+",mode=0700"); err != nil {
-		missing(t, fmt.Sprintf("cannot mount a tmpfs: %v", err))
+		testkit.Lacks(t, fmt.Sprintf("cannot mount a tmpfs: %v", err))
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -161,7 +162,7 @@ func (x fixedTemp) CreateTemp(dir, pattern string) (filestore.File, error) {
 // serves, the file is the old one or the new one and whole, and the store
 // comes back by itself when the fault goes.
 func TestInjectedEIO(t *testing.T) {
-	strace := need(t, "strace")
+	testkit.Need(t, "strace")
 	for _, c := range []struct {
 		name, call, on string
 		kept           string // the value in the file while the fault lasts
@@ -179,7 +180,7 @@ func TestInjectedEIO(t *testing.T) {
 			if got := talk("write"); got != "memory 1, unsaved 0, error <nil>" {
 				t.Fatalf("before the fault: %s", got)
 			}
-			heal := inject(t, strace, cmd.Process.Pid, c.call, filepath.Join(filepath.Dir(path), c.on))
+			heal := inject(t, cmd.Process.Pid, c.call, filepath.Join(filepath.Dir(path), c.on))
 			got := talk("write")
 			if !strings.HasPrefix(got, "memory 2, unsaved 1, error not saved: ") || !strings.HasSuffix(got, "input/output error") {
 				t.Errorf("with the fault: %s; want EIO, memory serving", got)
@@ -199,9 +200,9 @@ func TestInjectedEIO(t *testing.T) {
 
 // inject makes a system call on one path fail with EIO in a running process,
 // until heal is called.
-func inject(t *testing.T, strace string, pid int, call, path string) (heal func()) {
+func inject(t *testing.T, pid int, call, path string) (heal func()) {
 	t.Helper()
-	cmd := exec.Command(strace, "-f", "-p", fmt.Sprint(pid), "-P", path, "-o", "/dev/null", "-e", "inject="+call+":error=EIO")
+	cmd := exec.Command("strace", "-f", "-p", fmt.Sprint(pid), "-P", path, "-o", "/dev/null", "-e", "inject="+call+":error=EIO")
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +222,7 @@ func inject(t *testing.T, strace string, pid int, call, path string) (heal func(
 	})
 	t.Cleanup(heal)
 	if !attached {
-		missing(t, "strace may not attach here")
+		testkit.Lacks(t, "strace may not attach here")
 	}
 	return heal
 }

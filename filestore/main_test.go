@@ -52,27 +52,6 @@ func child(t *testing.T, wrap []string, name string, args ...string) *exec.Cmd {
 // full tells whether the long forms of the crash tests are wanted.
 func full() bool { return os.Getenv("AGENTOP_TEST_FULL") == "1" }
 
-// need skips the test where a program is missing, and says so; where
-// AGENTOP_TEST_REQUIRE=1 is set it fails, so that no skip goes unseen there.
-func need(t *testing.T, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err != nil {
-		missing(t, program+" is not installed")
-	}
-	return path
-}
-
-// missing skips or fails for want of something outside.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	fmt.Printf("%s: not run: %s\n", t.Name(), what)
-	if os.Getenv("AGENTOP_TEST_REQUIRE") == "1" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
-
 var quiet = filestore.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
 // open opens the store of a file, and checks and closes it when the test is

@@ -16,15 +16,16 @@ import (
 	"pgregory.net/rapid"
 
 	"agentop/filestore"
+	"agentop/testkit"
 )
 
 // startRedis runs a real server on a socket in a scratch folder.
 func startRedis(t *testing.T) *redis.Client {
 	t.Helper()
-	bin := need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.Command(bin, "--port", "0", "--unixsocket", socket, "--dir", dir,
+	cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", socket, "--dir", dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

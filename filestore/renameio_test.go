@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"agentop/filestore"
+	"agentop/testkit"
 )
 
 // Here the store and google/renameio, the usual library for this, go through
@@ -57,8 +58,8 @@ func writeAndTell(write func(n int) error) error {
 // TestBesideRenameio replays both. Ours must lose nothing; of renameio it is
 // noted what it loses, as docs/filestore.md says.
 func TestBesideRenameio(t *testing.T) {
-	strace := need(t, "strace")
-	ours := crashReplay(t, strace, "ours", func(left *crashFS, path string) (int, error) {
+	testkit.Need(t, "strace")
+	ours := crashReplay(t, "ours", func(left *crashFS, path string) (int, error) {
 		s, err := filestore.Open(context.Background(), filestore.FileURL(path), quiet, filestore.WithFS(left))
 		if err != nil {
 			return 0, err
@@ -71,7 +72,7 @@ func TestBesideRenameio(t *testing.T) {
 		n, _ := strconv.Atoi(val)
 		return n, err
 	})
-	other := crashReplay(t, strace, "renameio", func(left *crashFS, path string) (int, error) {
+	other := crashReplay(t, "renameio", func(left *crashFS, path string) (int, error) {
 		ino, ok := left.names[path]
 		if !ok {
 			return 0, nil
@@ -101,14 +102,14 @@ type crashCount struct {
 }
 
 // crashReplay traces a child, and judges what each cut leaves.
-func crashReplay(t *testing.T, strace, name string, value func(left *crashFS, path string) (int, error)) (count crashCount) {
+func crashReplay(t *testing.T, name string, value func(left *crashFS, path string) (int, error)) (count crashCount) {
 	t.Helper()
 	path := newPath(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	cmd := child(t, []string{strace, "-f", "-qq", "-y", "-s", "4096", "-o", trace,
+	cmd := child(t, []string{"strace", "-f", "-qq", "-y", "-s", "4096", "-o", trace,
 		"-e", "trace=openat,write,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,linkat"}, name, path)
 	if out, err := cmd.Output(); err != nil {
-		missing(t, fmt.Sprintf("strace of %s: %v, %s", name, err, out))
+		testkit.Lacks(t, fmt.Sprintf("strace of %s: %v, %s", name, err, out))
 	}
 	fs, done, begun := newCrashFS(), 0, 0
 	for _, call := range readTrace(t, trace) {

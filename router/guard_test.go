@@ -18,6 +18,7 @@ import (
 
 	"agentop/router/peer"
 	"agentop/router/reqlog"
+	"agentop/testkit"
 )
 
 // serve puts the server that agents talk to in front of a bench, as the
@@ -278,11 +279,7 @@ func TestMain(m *testing.M) {
 // A program of another account gets nothing, whatever its request says.
 func TestPromise7_OtherAccountsAreRefused(t *testing.T) {
 	if os.Getuid() != 0 {
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatal("needs root to run a program as another account")
-		}
-		fmt.Printf("skipped %s: only root can run a program as another account\n", t.Name())
-		t.Skip("only root can run a program as another account")
+		testkit.Lacks(t, "only root can run a program as another account")
 	}
 	if !TellsOwners() {
 		t.Skip("this system does not tell who connects") // then `token` is the guard

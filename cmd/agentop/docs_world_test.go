@@ -24,6 +24,7 @@ import (
 	"agentop/router/control"
 	"agentop/router/fakeserver"
 	"agentop/router/preflight/kinds"
+	"agentop/testkit"
 )
 
 // docsServers are the servers that the pages name, by host, and the kind of
@@ -50,7 +51,7 @@ func newDocsWorld(t *testing.T) *docsWorld {
 	if runtime.GOOS != "linux" {
 		t.Skip("the pages' commands are run on Linux, where a program can be told whom to trust")
 	}
-	need(t, "bash", "curl")
+	testkit.Need(t, "bash", "curl")
 	dir, err := os.MkdirTemp("/tmp", "ao-docs") // short: a socket's path is limited
 	if err != nil {
 		t.Fatal(err)

@@ -1,39 +1,24 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // makeTargets are the targets that the README, CLAUDE.md and habits rely on.
 var makeTargets = []string{"help", "build", "run", "test", "check", "race", "fuzz", "crash", "chaos", "soak", "bench", "e2e", "golden", "docs", "dist"}
 
-// need skips a test where a tool is missing, with a printed line. Where
-// AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatalf("%s is not installed", tool)
-		}
-		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
-		t.Skipf("%s is not installed", tool)
-	}
-}
-
 // makeWith runs make with nothing in PATH but what make's own lines need and
 // the tools that are given.
 func makeWith(t *testing.T, target string, tools ...string) (string, error) {
 	t.Helper()
-	need(t, "make")
+	testkit.Need(t, "make")
 	path := t.TempDir()
 	for _, tool := range append([]string{"bash", "sed", "printf"}, tools...) {
 		if real, err := exec.LookPath(tool); err == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"agentop/router/fakeserver"
+	"agentop/testkit"
 )
 
 // TestDebianPackageWorksInACleanRoot installs the package by dpkg into an
@@ -24,7 +25,7 @@ func TestDebianPackageWorksInACleanRoot(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("packages are made for Linux")
 	}
-	need(t, "dpkg", "dpkg-deb")
+	testkit.Need(t, "dpkg", "dpkg-deb")
 	deb := filepath.Join(releaseDir(t), "agentop_linux_"+runtime.GOARCH+".deb")
 	r := newCleanRoot(t)
 	r.install(deb)

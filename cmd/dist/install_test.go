@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // installation is a machine for install.sh: a home, a prefix and a PATH that
@@ -111,7 +112,7 @@ func TestInstallScriptInstalls(t *testing.T) {
 		"with shasum, as macOS has": {[]string{"shasum", "perl"}, filepath.Join(dir, "install.sh"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			need(t, c.tools...)
+			testkit.Need(t, c.tools...)
 			m := newInstallation(t, c.tools...)
 			for range 2 { // the second time is an upgrade
 				out, err := m.run(c.script, c.args...)
@@ -159,7 +160,7 @@ func TestInstallScriptRefuses(t *testing.T) {
 		"an option without a value": {tools: whole, args: []string{"--prefix"}, want: "--prefix needs a folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			need(t, c.tools...)
+			testkit.Need(t, c.tools...)
 			m := newInstallation(t, c.tools...)
 			if c.machine != "" {
 				m.say(t, "uname", c.machine)
@@ -173,7 +174,7 @@ func TestInstallScriptRefuses(t *testing.T) {
 		})
 	}
 	t.Run("no place to fetch from", func(t *testing.T) {
-		need(t, whole...)
+		testkit.Need(t, whole...)
 		m := newInstallation(t, whole...)
 		out, err := m.run("install.sh")
 		if err == nil || !strings.Contains(out, "from where?") {
@@ -181,20 +182,4 @@ func TestInstallScriptRefuses(t *testing.T) {
 		}
 		m.nothingInstalled(t)
 	})
-}
-
-// need skips a test where a tool is missing, with a printed line. Where
-// AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatalf("%s is not installed", tool)
-		}
-		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
-		t.Skipf("%s is not installed", tool)
-	}
 }

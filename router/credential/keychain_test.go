@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentop/router/config"
+	"agentop/testkit"
 )
 
 // TestKeychainOfARealSecretService keeps, changes and forgets a key in a
@@ -20,14 +21,7 @@ func TestKeychainOfARealSecretService(t *testing.T) {
 		inKeychain(t)
 		return
 	}
-	for _, tool := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-				t.Fatalf("%s is needed: %v", tool, err)
-			}
-			t.Skipf("%s is not installed", tool)
-		}
-	}
+	testkit.Need(t, "dbus-run-session", "gnome-keyring-daemon")
 	home, err := os.MkdirTemp("/tmp", "ao") // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

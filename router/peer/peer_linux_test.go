@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentop/testkit"
 )
 
 // stranger is another account: nobody, on most systems.
@@ -119,11 +121,7 @@ func TestOwnerOfAMappedSocket(t *testing.T) {
 func connectAs(t *testing.T, l net.Listener, uid uint32) net.Conn {
 	t.Helper()
 	if os.Getuid() != 0 {
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatal("needs root to run a program as another account")
-		}
-		fmt.Printf("skipped %s: only root can run a program as another account\n", t.Name())
-		t.Skip("only root can run a program as another account")
+		testkit.Lacks(t, "only root can run a program as another account")
 	}
 	// Not by its path, which others may not enter.
 	cmd := exec.Command("/proc/self/exe")

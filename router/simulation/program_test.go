@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"agentop/router/control"
+	"agentop/testkit"
 )
 
 // program is the built agentop, reached over TCP.
@@ -34,10 +35,8 @@ var build = sync.OnceValues(func() (folder string, err error) {
 	if folder, err = os.MkdirTemp("", "agentop-program-"); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(folder, "agentop"), "agentop/cmd/agentop")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return folder, fmt.Errorf("build agentop: %w\n%s", err, out)
+	if err := testkit.Build(filepath.Join(folder, "agentop")); err != nil {
+		return folder, err
 	}
 	built.Store(folder)
 	return folder, nil

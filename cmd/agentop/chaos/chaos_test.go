@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentop/router/control"
+	"agentop/testkit"
 )
 
 // full is the whole campaign instead of its short form.
@@ -56,7 +57,7 @@ func TestChaos(t *testing.T) {
 		t.Run(strings.ReplaceAll(f.name, " ", "-"), func(t *testing.T) {
 			if f.needs != nil {
 				if missing := f.needs(); missing != "" {
-					need(t, missing)
+					testkit.Lacks(t, missing)
 				}
 			}
 			rows = append(rows, f.live(t))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentop/router/fakeserver"
+	"agentop/testkit"
 )
 
 // logSize is the size of all files of the request log, in bytes.
@@ -26,7 +27,7 @@ func (s *stage) logSize() (n int64) {
 // however many requests there are.
 func TestLogOnASmallDisk(t *testing.T) {
 	if missing := mounting(); missing != "" {
-		need(t, missing)
+		testkit.Lacks(t, missing)
 	}
 	s := newStage(t, stageOptions{size: "10m"})
 	quick := func(string, *fakeserver.Record) fakeserver.Behaviour { return fakeserver.Behaviour{Text: "ok"} }

@@ -306,17 +306,6 @@ func (s *stage) until(what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-// need says why a fault cannot be made here. Where AGENTOP_TEST_REQUIRE is
-// set, as in CI, that is a failure.
-func need(t *testing.T, missing string) {
-	t.Helper()
-	if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-		t.Fatal(missing)
-	}
-	fmt.Printf("skipped %s: %s\n", t.Name(), missing)
-	t.Skip(missing)
-}
-
 // openFiles is the number of descriptors of a process.
 func openFiles(pid int) int {
 	entries, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")

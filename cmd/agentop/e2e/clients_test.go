@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // release is a pinned version of a real agent on npm.
@@ -25,7 +27,7 @@ var installing sync.Mutex
 // install returns the path of the agent's program, installing it if need be.
 func (r release) install(t *testing.T) string {
 	t.Helper()
-	need(t, "npm", "node")
+	testkit.Need(t, "npm", "node")
 	installing.Lock()
 	defer installing.Unlock()
 	root, err := filepath.Abs("../../..")

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // These tests have the real agents go on with a conversation under another
@@ -41,7 +43,7 @@ func TestClaudeCodeIsAtHomeAfterACompaction(t *testing.T) {
 // TestClaudeCodeIsAtHomeAfterGoingBack rewinds to an earlier message and to
 // the first. What comes then looks like an opening.
 func TestClaudeCodeIsAtHomeAfterGoingBack(t *testing.T) {
-	need(t, "tmux")
+	testkit.Need(t, "tmux")
 	s := newStage(t)
 	home, dir := agentDir(t), agentDir(t)
 	term := newTerminal(t)

@@ -11,12 +11,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentop/testkit"
 )
 
 // TestInteractiveClaudeCode drives Claude Code in a terminal: /compact stays
 // on the conversation's server, /clear begins a new one at the new choice.
 func TestInteractiveClaudeCode(t *testing.T) {
-	need(t, "tmux")
+	testkit.Need(t, "tmux")
 	program := claude.install(t)
 	s := newStage(t)
 	home, dir := agentDir(t), agentDir(t)

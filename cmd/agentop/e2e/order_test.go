@@ -10,13 +10,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // TestPinIsOnDiskBeforeFirstByte watches the real binary's system calls: the
 // pin's file is synced, renamed and its directory synced before the first byte
 // of the opening is written to the server.
 func TestPinIsOnDiskBeforeFirstByte(t *testing.T) {
-	need(t, "strace")
+	testkit.Need(t, "strace")
 	s := newStage(t)
 	s.kill()
 	trace := filepath.Join(t.TempDir(), "trace")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // TestPromise5_KF_X3_X5_X8_NoSecretLeaves plants keys wherever a key can be, makes
@@ -72,7 +74,7 @@ func (v *vault) tools() {
 // screens walks through the TUI in a terminal.
 func (v *vault) screens() {
 	v.t.Helper()
-	need(v.t, "tmux")
+	testkit.Need(v.t, "tmux")
 	term := newTerminal(v.t)
 	term.run(v.home, v.environment(), binary)
 	term.await("claude-code")

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"agentop/testkit"
 )
 
 // userHome is the home directory of somebody who has all three agents and whom
@@ -211,7 +213,7 @@ func (u *userHome) killedAt(calls string, n int, args ...string) bool {
 // TestPromise8_KilledAtEachStep kills what changes the user's files, at one
 // change after the other, and then takes agentop out.
 func TestPromise8_KilledAtEachStep(t *testing.T) {
-	need(t, "strace")
+	testkit.Need(t, "strace")
 	calls, most := changes[:3], 2
 	if os.Getenv("AGENTOP_TEST_FULL") != "" {
 		calls, most = changes, 1000

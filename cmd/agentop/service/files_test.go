@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"agentop/cmd/agentop/home"
+	"agentop/testkit"
 )
 
 func unitOf(t *testing.T, s Spec) string {
@@ -283,25 +284,9 @@ func TestPropertyListIsWhatLaunchdReads(t *testing.T) {
 	}
 }
 
-// need skips the test when the machine lacks a tool, with a printed line.
-// Where AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatalf("%s is not installed", tool)
-		}
-		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
-		t.Skipf("%s is not installed", tool)
-	}
-}
-
 // systemd's own check finds nothing to say about the units.
 func TestSystemdAcceptsTheUnits(t *testing.T) {
-	need(t, "systemd-analyze")
+	testkit.Need(t, "systemd-analyze")
 	p := newPlace(t)
 	s := p.spec()
 	s.Binary = filepath.Join(p.user, `an odd $name 50%`)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"agentop/router/fakeserver"
+	"agentop/testkit"
 )
 
 // insideEnv is set in the copy of the test that runs in namespaces of its own.
@@ -31,7 +32,7 @@ func TestRealSystemd(t *testing.T) {
 		inside(t)
 		return
 	}
-	need(t, "unshare", "systemctl", "systemd", "go")
+	testkit.Need(t, "unshare", "systemctl", "systemd", "go")
 	if os.Getuid() != 0 || !missing("/run/systemd/system") && os.Getenv("AGENTOP_TEST_FULL") == "" {
 		// A user manager makes control groups, which only root may do and which
 		// belong to somebody where systemd is in charge.
@@ -39,10 +40,8 @@ func TestRealSystemd(t *testing.T) {
 		t.Skip("no place for a user manager")
 	}
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "agentop-1"), "agentop/cmd/agentop")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := testkit.Build(filepath.Join(dir, "agentop-1")); err != nil {
+		t.Fatal(err)
 	}
 	self, err := os.Executable()
 	if err != nil {

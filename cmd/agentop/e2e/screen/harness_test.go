@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentop/router/fakeserver"
+	"agentop/testkit"
 )
 
 // binary is the agentop that all tests run, built once from this tree.
@@ -34,28 +35,10 @@ func run(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "agentop")
-	build := exec.Command("go", "build", "-o", binary, "agentop/cmd/agentop")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build agentop: %w\n%s", err, out)
+	if err := testkit.Build(binary); err != nil {
+		return 1, err
 	}
 	return m.Run(), nil
-}
-
-// need skips the test when the machine lacks a tool, with a printed line.
-// Where AGENTOP_TEST_REQUIRE is set, as in CI, that is a failure.
-func need(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("AGENTOP_TEST_REQUIRE") != "" {
-			t.Fatalf("%s is not installed", tool)
-		}
-		fmt.Printf("skipped %s: %s is not installed\n", t.Name(), tool)
-		t.Skipf("%s is not installed", tool)
-	}
 }
 
 // patience is how long a test waits for what takes a moment on an idle machine.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"agentop/testkit"
 )
 
 // turn sends one streaming turn of a Claude Code conversation, and returns the
@@ -165,7 +167,7 @@ func child(t *testing.T, term *terminal) int {
 }
 
 func TestKF_T3_TheTerminalIsRestored(t *testing.T) {
-	need(t, "pgrep")
+	testkit.Need(t, "pgrep")
 	for _, c := range []struct {
 		name string
 		end  func(term *terminal, pid int)
@@ -188,7 +190,7 @@ func TestKF_T3_TheTerminalIsRestored(t *testing.T) {
 // The shell that started the screen is killed, and the one before it goes on in
 // the same terminal.
 func TestKF_T3_AKilledParentLeavesTheTerminalToTheNext(t *testing.T) {
-	need(t, "pgrep", "ps")
+	testkit.Need(t, "pgrep", "ps")
 	dir := t.TempDir()
 	script := fmt.Sprintf("cd %s; stty -a > before; sh -c %s; until [ -e ended ]; do sleep 0.05; done; stty -a > after; echo code=0 > code; echo back; exec cat",
 		quoted(dir), quoted("echo $$ > parent; "+screen(t.TempDir())+" 2> said; :"))
@@ -218,7 +220,7 @@ func TestKF_T3_AKilledParentLeavesTheTerminalToTheNext(t *testing.T) {
 }
 
 func TestScreenSuspends(t *testing.T) {
-	need(t, "bash")
+	testkit.Need(t, "bash")
 	term := newTerminal(t, 80, 24, "bash --norc --noprofile -i")
 	term.keys("PS1='prompt> '", "Enter", screen(t.TempDir()), "Enter")
 	term.shows("proxy does not run")
@@ -246,7 +248,7 @@ func gone(pid int) bool {
 }
 
 func TestKF_T7_AClosedTerminalEndsTheScreen(t *testing.T) {
-	need(t, "pgrep", "ps")
+	testkit.Need(t, "pgrep", "ps")
 	t.Run("the terminal is closed", func(t *testing.T) {
 		s := newStage(t)
 		term := newTerminal(t, 80, 24, "exec "+screen(s.home))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agentop/testkit"
 )
 
 // terminal is a real pseudo-terminal: a tmux of its own with one window.
@@ -19,7 +21,7 @@ type terminal struct {
 // newTerminal runs a shell command in a terminal of w by h cells.
 func newTerminal(t *testing.T, w, h int, command string) *terminal {
 	t.Helper()
-	need(t, "tmux")
+	testkit.Need(t, "tmux")
 	term := &terminal{t, fmt.Sprintf("agentop-test-%d-%d", os.Getpid(), time.Now().UnixNano())}
 	cmd := exec.Command("tmux", "-L", term.socket, "-u", "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h), command)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TMUX=")
