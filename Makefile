@@ -64,7 +64,7 @@ mutants: ## plant each fault of cmd/agentop/mutants and want a test to see it (a
 chaos: ## break everything around a running agentop, at full length; prints the table of docs/security.md
 	AGENTOP_TEST_FULL=1 go test -timeout 90m -count=1 -v ./cmd/agentop/chaos
 
-e2e: build ## only the tests with the real Claude Code, Codex and OpenCode
+e2e: build ## only the tests with the real Claude Code, Codex, OpenCode and Qwen Code
 	go test -timeout 20m -count=1 -v ./cmd/agentop/e2e
 
 golden: ## rewrite the golden files from what the code does now
