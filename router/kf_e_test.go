@@ -3,30 +3,19 @@ package router
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"agentop/router/config"
 	"agentop/router/control"
@@ -175,121 +164,6 @@ func TestKF_E5_AMissingModelIsTheServersAnswer(t *testing.T) {
 	}
 }
 
-// TestKF_E6 meets servers that close kept connections after a while or at
-// once, without saying so.
-func TestKF_E6_ClosedConnectionsLoseNoRequest(t *testing.T) {
-	rounds := map[time.Duration]int{0: 200, time.Millisecond: 50, 300 * time.Millisecond: 6, time.Second: 3}
-	if full() {
-		rounds[time.Second] = 200
-	}
-	for idle, n := range rounds {
-		t.Run(idle.String(), func(t *testing.T) {
-			t.Parallel()
-			var mu sync.Mutex
-			arrived := map[string]int{}
-			base := upstream(t, func(c net.Conn) {
-				r := bufio.NewReader(c)
-				for n := 0; ; n++ {
-					limit := patience
-					if n > 0 {
-						limit = idle
-					}
-					_ = c.SetReadDeadline(time.Now().Add(limit))
-					req, _ := request(r)
-					if req == nil {
-						return
-					}
-					mu.Lock()
-					arrived[req.Header.Get("X-Number")]++
-					mu.Unlock()
-					_, _ = io.WriteString(c, answerJSON(200, "{}"))
-					if idle == 0 {
-						return
-					}
-				}
-			})
-			b := newBench(t, nil)
-			b.only(base, "key: none")
-			// A request that sets out while the server's close is on its way to
-			// us would be lost, whoever sends it: the pace keeps off that instant.
-			pace := time.NewTicker(max(idle*3/2, time.Microsecond))
-			defer pace.Stop()
-			for i := range n {
-				<-pace.C
-				method := []string{"POST", "GET", "PUT"}[i%3]
-				var body io.Reader
-				if method != "GET" {
-					body = strings.NewReader("{}")
-				}
-				res := b.do(method, "/claude-code/v1/files", body, http.Header{"X-Number": {fmt.Sprint(i)}, "Idempotency-Key": {fmt.Sprint(i)}})
-				if got := read(t, res); res.StatusCode != 200 {
-					t.Errorf("request %d: %d %s", i, res.StatusCode, got)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for number, times := range arrived {
-				if times != 1 {
-					t.Errorf("request %s arrived %d times", number, times)
-				}
-			}
-		})
-	}
-}
-
-func TestKF_E7_NothingIsEverSentTwice(t *testing.T) {
-	ends := []struct {
-		name string
-		end  func(c net.Conn)
-	}{
-		{"closed", func(net.Conn) {}},
-		{"reset", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }},
-		{"half a head", func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le") }},
-		{"not HTTP", func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n") }},
-		{"only a 100", func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n") }},
-	}
-	for _, end := range ends {
-		t.Run(end.name, func(t *testing.T) {
-			var arrivals atomic.Int64
-			base := upstream(t, func(c net.Conn) {
-				r := bufio.NewReader(c)
-				for n := 0; ; n++ {
-					req, _ := request(r)
-					if req == nil {
-						return
-					}
-					if req.Header.Get("X-Warm") != "" { // so that the next one meets a kept connection
-						_, _ = io.WriteString(c, answerJSON(200, "{}"))
-						continue
-					}
-					arrivals.Add(1)
-					end.end(c)
-					return
-				}
-			})
-			b := newBench(t, nil)
-			b.only(base, "key: none")
-			for i, c := range []struct{ method, path, body string }{
-				{"POST", "/claude-code/v1/messages", claudeBody(user("hello"))}, {"GET", "/claude-code/v1/models", ""}, {"HEAD", "/claude-code/v1/models", ""},
-				{"POST", "/codex/v1/responses", "{}"}, {"PUT", "/codex/v1/files", ""}, {"POST", "/codex/v1/files", ""}, {"DELETE", "/codex/v1/files/1", ""}, {"OPTIONS", "/codex/v1/files", ""},
-			} {
-				for range 2 {
-					read(t, b.do("GET", "/codex/v1/files", nil, http.Header{"X-Warm": {"1"}}))
-				}
-				before := arrivals.Load()
-				res := b.do(c.method, c.path, strings.NewReader(c.body), http.Header{"Idempotency-Key": {fmt.Sprint(i)}, "X-Idempotency-Key": {"k"}, "User-Agent": {"claude-cli/2"}})
-				body := read(t, res)
-				if n := arrivals.Load() - before; n != 1 {
-					t.Errorf("%s %s arrived %d times, want once", c.method, c.path, n)
-				}
-				if c.method != "HEAD" && (res.StatusCode != 503 || !strings.Contains(body, "not sent again")) {
-					t.Errorf("%s %s: %d %s", c.method, c.path, res.StatusCode, body)
-				}
-			}
-		})
-	}
-}
-
 func TestKF_E7_NeverTwiceOverHTTP2(t *testing.T) {
 	var arrivals atomic.Int64
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -426,104 +300,6 @@ func TestKF_E9_LocalhostMayBeEitherFamily(t *testing.T) {
 		body := read(t, b.claude("s2", user("hello")))
 		if !strings.Contains(body, "tried ") || !strings.Contains(body, host+":"+port) {
 			t.Errorf("the error lacks the addresses tried: %s", body)
-		}
-	}
-}
-
-// authority makes certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pem  string // a file
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{pem: filepath.Join(t.TempDir(), "ca.pem")}
-	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.cert, _ = x509.ParseCertificate(der)
-	if err := os.WriteFile(a.pem, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// serve starts a TLS server with a certificate for one name that ends then.
-func (a *authority) serve(t *testing.T, name string, ends time.Time) string {
-	t.Helper()
-	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: ends.Add(-2 * time.Hour), NotAfter: ends}
-	if ip := net.ParseIP(name); ip != nil {
-		template.IPAddresses = []net.IP{ip}
-	} else {
-		template.DNSNames = []string{name}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewUnstartedServer(fakeserver.New(fakeserver.Options{Name: "tls"}))
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
-	srv.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	return srv.URL
-}
-
-func TestKF_E10_TheCertificatesFaultIsNamed(t *testing.T) {
-	a := newAuthority(t)
-	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
-	plain := fakeserver.New(fakeserver.Options{})
-	if err := plain.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
-	for _, c := range []struct{ name, url, more, want string }{
-		{"unknown authority", a.serve(t, "127.0.0.1", soon), "", "signed by an authority that is not known here; name its CA in `ca_file`"},
-		{"expired", a.serve(t, "127.0.0.1", past), ", ca_file: " + a.pem, "has expired"},
-		{"wrong name", a.serve(t, "elsewhere.example", soon), ", ca_file: " + a.pem, "is for another name than 127.0.0.1"},
-		{"no TLS at all", strings.Replace(plain.URL(), "http:", "https:", 1), "", "does not speak TLS; write http://"},
-		{"good", a.serve(t, "127.0.0.1", soon), ", ca_file: " + a.pem, ""},
-		{"not checked", a.serve(t, "elsewhere.example", past), ", insecure_skip_verify: true", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, nil)
-			b.only(c.url, "key: none"+c.more)
-			res := b.claude("s1", user("hello"))
-			body := read(t, res)
-			if c.want == "" && res.StatusCode != 200 || c.want != "" && (res.StatusCode != 400 || !strings.Contains(body, c.want)) {
-				t.Errorf("%d %s, want %q", res.StatusCode, body, c.want)
-			}
-		})
-	}
-}
-
-func TestKF_E11_TheSystemsRootsAndSSLCERTFILE(t *testing.T) {
-	if os.Getenv("AGENTOP_TEST_CHILD") != "" {
-		return
-	}
-	a := newAuthority(t)
-	url := a.serve(t, "127.0.0.1", time.Now().Add(time.Hour))
-	child(t, "TestChildCertFile", "SSL_CERT_FILE="+a.pem, "AGENTOP_TEST_URL="+url)
-}
-
-func TestChildCertFile(t *testing.T) {
-	inChild(t)
-	other := newAuthority(t)
-	for _, more := range []string{"", ", ca_file: " + other.pem} { // ca_file adds, and replaces nothing
-		b := newBench(t, nil)
-		b.only(os.Getenv("AGENTOP_TEST_URL"), "key: none"+more)
-		res := b.claude("s1", user("hello"))
-		if body := read(t, res); res.StatusCode != 200 {
-			t.Errorf("%q: %d %s", more, res.StatusCode, body)
 		}
 	}
 }

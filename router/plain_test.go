@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -184,28 +185,43 @@ func serveAll(c net.Conn) {
 	}
 }
 
+// It runs in invented time: a connection is young for as long as nothing waits.
 func TestConnectionsAreKeptOnceTheServerIsKnownTo(t *testing.T) {
-	p, url := plainTo(t, 0, serveAll)
-	ask := func() string {
-		req, _ := post(t, t.Context(), url, []byte("{}"))
-		res, err := p.carry(req, nil)
+	synctest.Test(t, func(t *testing.T) {
+		p, err := newTransport(transportKey{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _ := io.ReadAll(res.Body)
-		return string(text)
-	}
-	if first, second := ask(), ask(); first != "1" || second != "1" {
-		t.Errorf("answers %s, %s of their connections; want 1, 1: nothing is known of the server yet", first, second)
-	}
-	p.plain.mu.Lock()
-	for _, l := range p.plain.idle[strings.TrimPrefix(url, "http://")] {
-		l.since = l.since.Add(-proof) // as if it had been idle for so long
-	}
-	p.plain.mu.Unlock()
-	if third, fourth := ask(), ask(); third != "2" || fourth == "1" {
-		t.Errorf("answers %s, %s; want 2, and no new connection", third, fourth)
-	}
+		back := newPipes()
+		p.plain.dial = back.dial
+		go func() {
+			for {
+				c, err := back.Accept()
+				if err != nil {
+					return
+				}
+				go serveAll(c)
+			}
+		}()
+		ask := func() string {
+			req, _ := post(t, t.Context(), "http://127.0.0.1:8000", []byte("{}"))
+			res, err := p.carry(req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(res.Body)
+			return string(text)
+		}
+		if first, second := ask(), ask(); first != "1" || second != "1" {
+			t.Errorf("answers %s, %s of their connections; want 1, 1: nothing is known of the server yet", first, second)
+		}
+		time.Sleep(proof)
+		if third, fourth := ask(), ask(); third != "2" || fourth == "1" {
+			t.Errorf("answers %s, %s; want 2, and no new connection", third, fourth)
+		}
+		p.CloseIdleConnections()
+		_ = back.Close()
+	})
 }
 
 func TestServerThatClosesKeptConnectionsIsRemembered(t *testing.T) {
@@ -230,9 +246,10 @@ func TestServerThatClosesKeptConnectionsIsRemembered(t *testing.T) {
 		kept := p.plain.idle[strings.TrimPrefix(url, "http://")]
 		p.plain.mu.Unlock()
 		for _, l := range kept {
-			for !closedByPeer(l.Conn) {
-				time.Sleep(time.Millisecond) // until the close has come over the loopback
-			}
+			waitFor(t, "the close", func() bool { return closedByPeer(l.Conn) })
+			p.plain.mu.Lock()
+			l.since = time.Now() // however long that took
+			p.plain.mu.Unlock()
 		}
 	}
 }
