@@ -47,25 +47,33 @@ func TestKF_E2_ShouldRetryReachesTheClient(t *testing.T) {
 	}
 }
 
-// passesOnce has the server answer with an error, in each format, and asserts
-// that it comes as it is and that the server was asked once.
+// passesOnce has a server, and the agents' own upstream, answer with an error in
+// each format, and asserts that it comes as it is and that it was asked for once.
 func passesOnce(t *testing.T, status int, sent http.Header) {
 	t.Helper()
 	body := fmt.Sprintf("{ \"error\": {\"type\":\"made_up\", \"message\":\"prompt is too long: %d\"}}\n", status)
 	b := newBench(t, scripted(fakeserver.Behaviour{Status: status, Header: sent, Body: []byte(body)}))
-	for i, f := range formats {
-		res := b.do("POST", f.path, strings.NewReader(f.body), nil)
-		if got := read(t, res); got != body || res.StatusCode != status {
-			t.Errorf("%s %d: came as %d %q", f.name, status, res.StatusCode, got)
-		}
-		for name, want := range sent {
-			if !slices.Equal(res.Header[name], want) {
-				t.Errorf("%s %d: %s = %q, want %q", f.name, status, name, res.Header[name], want)
+	asked := 0
+	for _, choice := range []string{"a", ""} {
+		b.choose(choice)
+		for _, f := range formats {
+			asked++
+			res := b.do("POST", f.path, strings.NewReader(f.body), nil)
+			if got := read(t, res); got != body || res.StatusCode != status {
+				t.Errorf("%s %d: came as %d %q", f.name, status, res.StatusCode, got)
+			}
+			for name, want := range sent {
+				if !slices.Equal(res.Header[name], want) {
+					t.Errorf("%s %d: %s = %q, want %q", f.name, status, name, res.Header[name], want)
+				}
+			}
+			if n := b.servers["a"].Arrivals() + b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != asked {
+				t.Errorf("%s %d: %d requests arrived, want %d", f.name, status, n, asked)
 			}
 		}
-		if n := b.servers["a"].Arrivals() + b.servers["b"].Arrivals() + b.servers["own"].Arrivals(); n != i+1 {
-			t.Errorf("%s %d: %d requests arrived, want %d", f.name, status, n, i+1)
-		}
+	}
+	if b.servers["own"].Arrivals() == 0 {
+		t.Error("the own upstream was not asked")
 	}
 }
 

@@ -76,7 +76,54 @@ func TestKF_S3_ToolArgumentsAreNeitherHeldNorMerged(t *testing.T) {
 	}
 }
 
-// TestKF_S4 and S5 run in invented time; they are in wire_time_test.go.
+// The other tests of KF_S4, and those of S5, run in invented time; they are in
+// wire_time_test.go.
+
+// noAnswer carries no request.
+type noAnswer struct{ err error }
+
+func (n noAnswer) RoundTrip(*http.Request) (*http.Response, error) { return nil, n.err }
+
+func TestKF_S4_TheLogTellsWhichHopFailed(t *testing.T) {
+	ends := func(with string) string {
+		return upstream(t, func(c net.Conn) {
+			if req, _ := request(bufio.NewReader(c)); req != nil {
+				_, _ = io.WriteString(c, with)
+			}
+		})
+	}
+	hold := make(chan struct{})
+	defer close(hold)
+	silent := upstream(t, func(c net.Conn) {
+		_, _ = request(bufio.NewReader(c))
+		<-hold
+	})
+	stranger, _ := byHand(t, true, serveAll)
+	for _, c := range []struct {
+		class, url, more string
+		err              error // of a connection that cannot be had in a test
+	}{
+		{"refused", "http://127.0.0.1:1", "", nil},
+		{"dns", "http://server.invalid", "", &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "server.invalid", IsNotFound: true}}},
+		{"tls", stranger, "", nil},
+		{"first-byte", silent, ", first_byte_timeout: 50ms", nil},
+		{"malformed", ends("SSH-2.0-x\r\n"), "", nil},
+		{"broken", ends(""), "", nil},
+	} {
+		t.Run(c.class, func(t *testing.T) {
+			b := newBench(t, nil)
+			log := b.watchLog()
+			b.only(c.url, "key: none"+c.more)
+			if c.err != nil {
+				b.router.Transport = noAnswer{c.err}
+			}
+			res := b.claude("s1", user("hello"))
+			if body := read(t, res); !strings.Contains(body, `server \"a\"`) || !strings.Contains(log.String(), "class="+c.class+" ") {
+				t.Errorf("the client got %s; the log has not the class %s:\n%s", body, c.class, log)
+			}
+		})
+	}
+}
 
 func TestKF_S6_AServerThatDiesIsACutForTheClient(t *testing.T) {
 	cuts := []struct {
