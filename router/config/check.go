@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -202,83 +201,4 @@ func withoutEndpoint(address string) (base string, strip bool, endpoint string) 
 		return rest, true, e
 	}
 	return address, false, ""
-}
-
-// checkListen accepts loopback addresses with a port. Port 0 lets the system
-// choose one.
-func checkListen(text string) (string, *problem) {
-	text = strings.TrimSpace(text)
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return "", &problem{fmt.Sprintf("listen is %q, which is not host:port", clip(text)), "write " + DefaultListen}
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 0 || n > 65535 {
-		return "", &problem{fmt.Sprintf("listen has the port %q", clip(port)), "write a port from 1 to 65535"}
-	}
-	ip := net.ParseIP(host)
-	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", &problem{fmt.Sprintf("listen is %q, which others on the network could reach", clip(text)),
-			fmt.Sprintf("write 127.0.0.1:%d", n)}
-	}
-	return text, nil
-}
-
-// sizeUnits are read with or without a space before them; K, M and G are
-// powers of 1024 in every spelling.
-var sizeUnits = []struct {
-	name string
-	size int64
-}{
-	{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30},
-	{"kb", 1 << 10}, {"mb", 1 << 20}, {"gb", 1 << 30},
-	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"b", 1}, {"", 1},
-}
-
-func checkSize(text string) (int64, *problem) {
-	bad := &problem{fmt.Sprintf("%q is not a size", clip(text)), "write a number with KB, MB or GB, such as 256 MB"}
-	lower := strings.ToLower(strings.TrimSpace(text))
-	for _, unit := range sizeUnits {
-		digits, found := strings.CutSuffix(lower, unit.name)
-		if !found {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err != nil || n < 0 {
-			return 0, bad
-		}
-		if n == 0 || n > maxBodyCap/unit.size {
-			return 0, &problem{fmt.Sprintf("%q is out of range", clip(text)), "write a size from 1 B to 16 GB"}
-		}
-		return n * unit.size, nil
-	}
-	return 0, bad
-}
-
-func checkDuration(text string) (time.Duration, *problem) {
-	text = strings.TrimSpace(text)
-	if text == "off" || text == "0" {
-		return 0, nil
-	}
-	if n, err := strconv.Atoi(text); err == nil && n > 0 {
-		return 0, &problem{fmt.Sprintf("%q has no unit", text), fmt.Sprintf("write %ds", n)}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, &problem{fmt.Sprintf("%q is not a duration", clip(text)), "write a number with its unit, such as 90s or 2m, or off"}
-	}
-	if d < 0 {
-		return 0, &problem{fmt.Sprintf("%q is negative", text), "write a number with its unit, such as 90s or 2m, or off"}
-	}
-	return d, nil
-}
-
-func checkBool(text string) (bool, *problem) {
-	switch strings.ToLower(text) {
-	case "true", "on", "yes":
-		return true, nil
-	case "false", "off", "no":
-		return false, nil
-	}
-	return false, &problem{fmt.Sprintf("%q is neither on nor off", clip(text)), "write on or off (true and false are read too)"}
 }

@@ -125,6 +125,25 @@ func (s *Server) CAPath(home string) string {
 	return s.CAFile
 }
 
+// Over gives s as it takes the place of old, the server of its name; nil if
+// there is none. What the commands cannot say of a server is kept, a pool
+// becomes one address, and the lines of s come after those that are there.
+func (s Server) Over(old *Server) Server {
+	if old == nil {
+		return s
+	}
+	merged := *old
+	merged.Pool, merged.Headroom = nil, 0
+	merged.URL, merged.Key, merged.StripV1 = s.URL, s.Key, old.StripV1 || s.StripV1
+	merged.Rename = slices.Clone(old.Rename)
+	for _, line := range s.Rename {
+		if !slices.Contains(merged.Rename, line) {
+			merged.Rename = append(merged.Rename, line)
+		}
+	}
+	return merged
+}
+
 // AgentsOf lists the agents whose new conversations go to the server, sorted.
 func (c *Config) AgentsOf(server string) []string {
 	var names []string

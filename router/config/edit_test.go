@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -216,4 +217,21 @@ func setRename(data []byte, server string, lines []Rename) ([]byte, error) {
 	changed := *s
 	changed.Rename = lines
 	return AddServer(data, changed)
+}
+
+func TestOverKeepsWhatCannotBeSaid(t *testing.T) {
+	s := Server{Name: "glm", URL: "http://new", Key: KeySource{Kind: KeyNone}, Rename: []Rename{{"a", "b"}, {"c", "d"}}}
+	if got := s.Over(nil); !reflect.DeepEqual(got, s) {
+		t.Errorf("over nothing: got %+v, want %+v", got, s)
+	}
+	old := Server{Name: "glm", Pool: []Member{{URL: "http://old"}}, Headroom: 3, Key: KeySource{Kind: KeyStored}, StripV1: true,
+		CAFile: "/ca.pem", Rename: []Rename{{"c", "d"}, {"e", "f"}}}
+	want := Server{Name: "glm", URL: "http://new", Key: KeySource{Kind: KeyNone}, StripV1: true,
+		CAFile: "/ca.pem", Rename: []Rename{{"c", "d"}, {"e", "f"}, {"a", "b"}}}
+	if got := s.Over(&old); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if len(old.Rename) != 2 || old.URL != "" {
+		t.Errorf("the former server was changed: %+v", old)
+	}
 }

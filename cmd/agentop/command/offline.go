@@ -13,7 +13,6 @@ import (
 	"agentop/cmd/agentop/home"
 	"agentop/router/config"
 	"agentop/router/control"
-	"agentop/router/credential"
 )
 
 // knownAgents are those that lists show even when config.yaml does not name
@@ -36,15 +35,6 @@ func editConfig(dir home.Home, change func([]byte) ([]byte, error)) error {
 		return err
 	}
 	return config.Edit(dir.Config(), change)
-}
-
-// storeKey keeps a typed key when no proxy runs that would.
-func storeKey(ctx context.Context, dir home.Home, spec control.ServerSpec) error {
-	if err := dir.Create(); err != nil {
-		return err
-	}
-	keys := credential.NewResolver(dir.Keys())
-	return keys.Store(ctx, spec.Name, keySource(spec.Key).Kind, credential.NewSecret(spec.Secret))
 }
 
 // examineOffline asks a server what it can do when no proxy runs that would.

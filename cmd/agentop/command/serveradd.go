@@ -11,6 +11,7 @@ import (
 
 	"agentop/cmd/agentop/command/plain"
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/worker"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/credential"
@@ -204,43 +205,32 @@ func (o *serverAddOptions) keptIn(old *control.Server) config.KeyKind {
 // without its server does nothing. A key of the former source is forgotten.
 func addOffline(ctx context.Context, dir home.Home, spec control.ServerSpec, there bool) (control.ServerChange, error) {
 	change := control.ServerChange{Name: spec.Name, Changed: there}
+	server, err := worker.ServerOf(spec)
+	if err != nil {
+		return change, err
+	}
+	if err := dir.Create(); err != nil {
+		return change, err
+	}
+	keys := credential.NewResolver(dir.Keys())
 	if spec.Secret != "" {
-		if err := storeKey(ctx, dir, spec); err != nil {
+		if err := keys.Store(ctx, spec.Name, server.Key.Kind, credential.NewSecret(spec.Secret)); err != nil {
 			return change, err
 		}
 	}
 	var before *config.Server
-	err := editConfig(dir, func(data []byte) ([]byte, error) {
+	err = editConfig(dir, func(data []byte) ([]byte, error) {
 		c, err := config.Parse(dir.Config(), data)
 		if err != nil {
 			return nil, err
 		}
-		s := config.Server{Name: spec.Name}
-		if old, found := c.Server(spec.Name); found {
-			before = old
-			s = *old
-			s.Pool, s.Headroom = nil, 0
-		}
-		s.URL = spec.URL
-		s.Key = keySource(spec.Key)
-		s.StripV1 = s.StripV1 || spec.StripV1
-		for _, line := range spec.Rename {
-			s.Rename = append(slices.Clone(s.Rename), config.Rename{Glob: line.Glob, Name: line.Name})
-		}
-		return config.AddServer(data, s)
+		before, _ = c.Server(spec.Name)
+		return config.AddServer(data, server.Over(before))
 	})
-	if err != nil || before == nil || before.Key.Kind == keySource(spec.Key).Kind {
+	if err != nil || before == nil || before.Key.Kind == server.Key.Kind {
 		return change, err
 	}
-	return change, credential.NewResolver(dir.Keys()).Remove(ctx, before.Name, before.Key.Kind)
-}
-
-// keySource reads the forms that serverAddOptions.key gives.
-func keySource(text string) config.KeySource {
-	if name, found := strings.CutPrefix(text, "env:"); found {
-		return config.KeySource{Kind: config.KeyEnv, Env: name}
-	}
-	return config.KeySource{Kind: config.KeyKind(text)}
+	return change, keys.Remove(ctx, spec.Name, before.Key.Kind)
 }
 
 // tell says what was done, what the server answered, and what comes next.

@@ -1,13 +1,14 @@
 package worker
 
 import (
+	"context"
+	"fmt"
+
 	"agentop/router"
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/placement"
 	"agentop/router/preflight"
-	"context"
-	"fmt"
 )
 
 // withContext adds what is known of a conversation's longest context.

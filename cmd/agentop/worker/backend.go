@@ -233,40 +233,38 @@ func (w *Worker) edit(edit func([]byte) ([]byte, error)) error {
 	return nil
 }
 
+// ServerOf is a server as it is told over the control API, by itself.
+func ServerOf(spec control.ServerSpec) (config.Server, error) {
+	key, err := config.ParseKeySource(spec.Key)
+	s := config.Server{Name: spec.Name, URL: spec.URL, Key: key, StripV1: spec.StripV1}
+	for _, line := range spec.Rename {
+		s.Rename = append(s.Rename, config.Rename{Glob: line.Glob, Name: line.Name})
+	}
+	return s, err
+}
+
 // AddServer implements control.Backend.
 func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (control.ServerChange, error) {
 	change := control.ServerChange{Name: spec.Name}
-	source, err := config.ParseKeySource(spec.Key)
+	server, err := ServerOf(spec)
 	if err != nil {
 		return change, &control.Error{Message: err.Error(), Code: control.CodeInvalid}
 	}
-	server := config.Server{Name: spec.Name}
 	old, changed := w.config.Current().Server(spec.Name)
-	change.Changed = changed
-	if changed {
+	if change.Changed = changed; changed {
 		change.Running = w.runningOn(old)
-		change.Agents = agentsOn(w.config.Current(), spec.Name)
-		server = *old
-		server.Rename = slices.Clone(old.Rename)
-		server.Pool, server.Headroom = nil, 0
-	}
-	server.URL, server.Key = spec.URL, source
-	server.StripV1 = server.StripV1 || spec.StripV1
-	for _, r := range spec.Rename {
-		if line := (config.Rename{Glob: r.Glob, Name: r.Name}); !slices.Contains(server.Rename, line) {
-			server.Rename = append(server.Rename, line)
-		}
+		change.Agents = w.config.Current().AgentsOf(spec.Name)
 	}
 	if spec.Secret != "" {
-		if err := w.keys.Store(ctx, spec.Name, source.Kind, credential.NewSecret(spec.Secret)); err != nil {
+		if err := w.keys.Store(ctx, spec.Name, server.Key.Kind, credential.NewSecret(spec.Secret)); err != nil {
 			return change, &control.Error{Message: err.Error(), Code: control.CodeFailed}
 		}
 	}
-	if err := w.edit(func(data []byte) ([]byte, error) { return config.AddServer(data, server) }); err != nil {
+	if err := w.edit(func(data []byte) ([]byte, error) { return config.AddServer(data, server.Over(old)) }); err != nil {
 		return change, err
 	}
 	w.keys.Invalidate(spec.Name)
-	if changed && old.Key.Kind != source.Kind {
+	if changed && old.Key.Kind != server.Key.Kind {
 		if err := w.keys.Remove(ctx, spec.Name, old.Key.Kind); err != nil {
 			change.Warnings = append(change.Warnings, "its former key is still there: "+err.Error())
 		}
@@ -282,7 +280,7 @@ func (w *Worker) RemoveServer(ctx context.Context, name string) (control.ServerC
 	if !ok {
 		return change, unknownServer(name)
 	}
-	change.Changed, change.Running, change.Agents = true, w.runningOn(server), agentsOn(c, name)
+	change.Changed, change.Running, change.Agents = true, w.runningOn(server), c.AgentsOf(name)
 	if err := w.edit(func(data []byte) ([]byte, error) { return config.RemoveServer(data, name) }); err != nil {
 		return change, err
 	}
@@ -299,17 +297,6 @@ func (w *Worker) runningOn(s *config.Server) int {
 		n += running[s.Name+"/"+m.Name]
 	}
 	return n
-}
-
-func agentsOn(c *config.Config, server string) []string {
-	var names []string
-	for name, choice := range c.Agents {
-		if choice.Server == server {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names
 }
 
 // Requests implements control.Backend.
