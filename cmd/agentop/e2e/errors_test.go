@@ -193,19 +193,21 @@ func TestAgentsShowTheirPeopleWhatAgentopSays(t *testing.T) {
 				s.reconfigure("servers:\n" + c.servers + fmt.Sprintf("agents:\n  claude-code: {%s}\n  codex: {%s}\n  opencode: {%s}\n", c.choice, c.choice, c.choice))
 				before := len(s.failures())
 				screen := ask(c.question)
+				until(t, func() bool { return len(s.failures()) > before }, "the log has a line")
 				times := s.failures()[before:]
 				for _, w := range c.want {
 					if !strings.Contains(screen, w) {
 						t.Errorf("%s: the screen lacks %q:\n%s", c.name, w, screen)
 					}
 				}
-				if len(times) == 0 || len(times) > 10 {
+				if len(times) > 10 {
 					t.Errorf("%s: %d requests", c.name, len(times))
 					continue
 				}
 				took := times[len(times)-1].Sub(times[0])
 				t.Logf("%s: told after %d requests in %.1f s", c.name, len(times), took.Seconds())
-				if c.asks && (len(times) < 3 || took > 30*time.Second) {
+				// Without agentop's word Claude Code asks for three minutes.
+				if c.asks && (len(times) < 3 || took > 90*time.Second) {
 					t.Errorf("%s: %d requests in %v: it gave up too early or asked for too long", c.name, len(times), took)
 				}
 			}
