@@ -13,10 +13,11 @@ type lookup func(key []byte) (*record, string)
 // decode reads a whole file. It returns nothing with an error: ErrNewerFormat
 // if the file says so wherever its layout can be followed, else ErrCorrupt.
 // For a key that known has with the very same line, known's record is
-// returned, which saves most of the work of reading a file again.
+// returned, which saves most of the work of reading a file again. Without
+// known the records hold on to b, which must not change from then on.
 func decode(b []byte, known lookup) (*image, error) {
 	img := &image{}
-	s := &scanner{b: b}
+	s := &scanner{b: b, lasting: known == nil}
 	var seenEntries bool
 	var version int64
 	err := s.members(func(name quoted) (err error) {
@@ -88,7 +89,10 @@ func (s *scanner) storeName() (string, error) {
 }
 
 func (s *scanner) entries(img *image, known lookup) error {
-	seen := make(map[string]struct{}, len(s.b)/256)
+	// A line holds some twenty bytes at least: what has fewer is not ours.
+	lines := min(bytes.Count(s.b, []byte{'\n'}), len(s.b)/20)
+	seen := make(map[string]struct{}, lines)
+	img.records = make([]*record, 0, lines)
 	return s.members(func(name quoted) error {
 		r, err := s.record(name, known)
 		if err != nil {

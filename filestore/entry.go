@@ -39,7 +39,7 @@ func (p *entryParser) member(name quoted) (err error) {
 	case "sum":
 		var q quoted
 		q, err = p.s.str()
-		p.sum = string(q.raw)
+		p.sum = p.s.string(q.raw)
 	case "key_base64":
 		p.key64 = true
 		err = p.s.literal("true")
@@ -71,7 +71,7 @@ func (p *entryParser) takeValue() error {
 		if spaced {
 			raw = compact(raw)
 		}
-		p.r.val = string(raw)
+		p.r.val = p.s.string(raw)
 		return err
 	}
 	q, err := p.s.str()
@@ -85,13 +85,13 @@ func (p *entryParser) takeValue() error {
 // text decodes a string of the value.
 func (p *entryParser) text(q quoted) (string, error) {
 	if !strings.HasSuffix(p.value, "base64") {
-		return q.text(), nil
+		return p.s.text(q), nil
 	}
-	return fromBase64(q)
+	return p.s.fromBase64(q)
 }
 
-func fromBase64(q quoted) (string, error) {
-	b, err := base64.StdEncoding.Strict().DecodeString(q.text())
+func (s *scanner) fromBase64(q quoted) (string, error) {
+	b, err := base64.StdEncoding.Strict().DecodeString(s.text(q))
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -141,15 +141,15 @@ func (p *entryParser) finish(name quoted, raw []byte) (r *record, err error) {
 		return nil, fmt.Errorf("%w: half an entry", ErrCorrupt)
 	}
 	if p.key64 {
-		r.key, err = fromBase64(name)
+		r.key, err = p.s.fromBase64(name)
 	} else {
-		r.key = name.text()
+		r.key = p.s.text(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if sumFits(raw) {
-		r.adopt(string(raw))
+		r.adopt(p.s.string(raw))
 		return r, nil
 	}
 	line := r.encode()

@@ -157,7 +157,7 @@ func (s *fileStore) catchUp(locked bool) error {
 	}
 	var img *image
 	if err == nil {
-		img, err = decode(c.bytes, s.lookup)
+		img, err = decode(c.bytes, s.known())
 	}
 	switch {
 	case err == nil:
@@ -204,6 +204,16 @@ func (s *fileStore) takeIn(c contents, img *image, locked bool) {
 		s.clearSuspect()
 	}
 	s.afterWrite()
+}
+
+// known is what decode is told; nil at the first reading.
+func (s *fileStore) known() lookup {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.t.recs) == 0 {
+		return nil
+	}
+	return s.lookup
 }
 
 // lookup lends decode the records that are in memory.

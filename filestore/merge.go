@@ -12,6 +12,9 @@ import "time"
 func (t *table) merge(file []*record, now time.Time, gone bool) {
 	t.mark++
 	t.victims = nil
+	if len(t.recs) == 0 {
+		t.index, t.recs = make(map[string]int, len(file)), make([]*record, 0, len(file))
+	}
 	for _, f := range file {
 		t.stamp = max(t.stamp, f.stamp)
 		mine := t.at(f.key)

@@ -22,12 +22,12 @@ type record struct {
 	val     string  // of a string; moved into line when that is made
 	hash    []field // of a hash: sorted, at least one
 	kind    kind
+	mark    uint32 // the last merge that saw it in the file; under table's lock
 	expires int64  // Unix ms; 0 is never; of a dead one, when it may be forgotten
 	stamp   int64  // when it was written, Unix µs, no two writes of a process alike
 	gen     uint64 // the write of this process that made it; 0 if read from the file
 
 	line string       // its line in the file, "" until made; under table's lock
-	mark uint32       // the last merge that saw it in the file; under table's lock
 	used atomic.Int64 // when it was last used, Unix µs
 }
 
