@@ -75,7 +75,7 @@ func (x *Index) apply(f *fact) bool {
 
 // own enters the fact's values as who's.
 func (x *Index) own(f *fact, who owner) {
-	used := seconds(f.at)
+	used := hourOf(f.at)
 	if f.key != 0 {
 		x.keys.add(f.key, who, used)
 	}
@@ -89,10 +89,8 @@ func (x *Index) own(f *fact, who owner) {
 	}
 }
 
-// seconds is the coarse time of the tables.
-func seconds(at int64) uint32 {
-	return uint32(min(max(at/1e6, 0), math.MaxUint32))
-}
+// hourOf is the coarse time of the tables.
+func hourOf(at int64) hour { return hour(at / 3600e6) }
 
 // forget takes the conversation out, unless it has begun anew since, and keeps
 // its older lines from bringing it back.

@@ -2,6 +2,7 @@ package reqlog
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -87,6 +88,17 @@ func (x *Index) Last(agent, session string) (Conversation, bool) {
 	return x.convs.view(c), true
 }
 
+// pack lets go of the room that the tables keep for more, which is a fifth of
+// the memory after many lines were read.
+func (x *Index) pack() {
+	for _, t := range []*table{&x.keys, &x.marks, &x.responses} {
+		t.pack()
+	}
+	x.convs.mu.Lock()
+	defer x.convs.mu.Unlock()
+	x.convs.slots = slices.Clone(x.convs.slots)
+}
+
 func (t *conversations) lookup(agent, session string) *conv {
 	a := t.agent(agent, false)
 	if a < 0 {
@@ -132,7 +144,7 @@ func (x *Index) owners(t *table, value uint64) []Owner {
 	if value == 0 {
 		return nil
 	}
-	of, n := t.owners(value, seconds(micros(x.now())))
+	of, n := t.owners(value, hourOf(micros(x.now())))
 	if n == 0 {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (x *Index) sweepAt(clock time.Time) {
 	x.convs.sweep(micros(before))
 	stale := x.convs.stale.Swap(false)
 	for _, t := range []*table{&x.keys, &x.marks, &x.responses} {
-		t.sweep(seconds(micros(before)), stale)
+		t.sweep(hourOf(micros(before)), stale)
 	}
 }
 
