@@ -32,26 +32,24 @@ func fuzzEdit(t *testing.T, syn *syntax, data []byte, path []string) {
 	}
 	f := &file{Syntax: syn.name}
 	f.note(want{path, value}, c, false)
-	var u undoing
-	var back []byte
+	u := undoing{syntax: syn, expected: map[string]any{}}
 	if c.Absent {
-		back, err = syn.unset(out, path)
+		u.text, err = syn.unset(out, path)
 	} else {
-		back, err = syn.put(out, path, c.Old)
+		u.text, err = syn.put(out, path, c.Old)
 	}
 	if err != nil {
 		t.Fatalf("undo in %q: %v", out, err)
 	}
-	expected := map[string]any{}
-	back = u.tidy(syn, back, f, expected)
+	u.tidy(f)
 	if u.err != nil {
 		t.Fatal(u.err)
 	}
-	if after, err := syn.decode(back); err != nil || !reflect.DeepEqual(after, before) {
-		t.Fatalf("%q became %q, undone %q: %v, want %v (%v)", data, out, back, after, before, err)
+	if after, err := syn.decode(u.text); err != nil || !reflect.DeepEqual(after, before) {
+		t.Fatalf("%q became %q, undone %q: %v, want %v (%v)", data, out, u.text, after, before, err)
 	}
-	if !blank(data) && !bytes.Equal(back, data) {
-		t.Fatalf("undone is %q, want %q (edited %q)", back, data, out)
+	if !blank(data) && !bytes.Equal(u.text, data) {
+		t.Fatalf("undone is %q, want %q (edited %q)", u.text, data, out)
 	}
 }
 

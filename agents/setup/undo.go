@@ -181,6 +181,11 @@ type undoing struct {
 	kept    []string
 	unknown []string
 	err     error
+
+	// Of a file that is undone key by key:
+	syntax   *syntax
+	text     []byte         // without a byte order mark, as far as it is undone
+	expected map[string]any // what text must mean
 }
 
 // undoOf finds the exact way to undo a file, else goes by key.
@@ -214,24 +219,20 @@ func (f *file) keys() []string {
 
 // undoKeys undoes a file key by key.
 func (s *Setup) undoKeys(agent string, f *file, before content) undoing {
-	u := undoing{how: HowNothing, data: before.data}
-	syn := syntaxes[f.Syntax]
-	if syn == nil {
+	u := undoing{how: HowNothing, data: before.data, syntax: syntaxes[f.Syntax]}
+	if u.syntax == nil {
 		u.err = fmt.Errorf("the record names the syntax %q, which this agentop does not know", f.Syntax)
 		return u
 	}
-	mark, data := cutMark(before.data)
-	expected, err := syn.decode(data)
-	if err != nil {
-		u.err = err
+	var mark []byte
+	mark, u.text = cutMark(before.data)
+	if u.expected, u.err = u.syntax.decode(u.text); u.err != nil {
 		return u
 	}
-	keys := slices.Clone(f.Keys)
-	unknown := s.lostKeys(agent, f, expected)
-	keys = append(keys, unknown...)
-	out := data
+	unknown := s.lostKeys(agent, f, u.expected)
+	keys := slices.Concat(f.Keys, unknown)
 	for i := len(keys) - 1; i >= 0 && u.err == nil; i-- {
-		out = s.undoKey(agent, syn, out, keys[i], &u, expected)
+		s.undoKey(&u, agent, keys[i])
 	}
 	if u.err != nil || len(u.back) == 0 {
 		return u
@@ -239,84 +240,81 @@ func (s *Setup) undoKeys(agent string, f *file, before content) undoing {
 	for _, k := range unknown {
 		u.unknown = append(u.unknown, dotted(k.Path))
 	}
-	out = u.tidy(syn, out, f, expected)
+	u.tidy(f)
 	if u.err == nil {
-		u.check(syn, out, expected)
+		u.check()
 	}
 	u.how = HowKeys
 	slices.Reverse(u.back)
-	if nothingLeft(expected) && (f.Blank != nil || !f.Existed) {
+	if nothingLeft(u.expected) && (f.Blank != nil || !f.Existed) {
 		if u.gone = !f.Existed; u.gone {
 			u.how = HowRemoved
 			return u
 		}
-		out = []byte(*f.Blank)
+		u.text = []byte(*f.Blank)
 	}
-	u.data = slices.Concat(mark, out)
+	u.data = slices.Concat(mark, u.text)
 	return u
 }
 
-// undoKey undoes one key in data, and in the values that are expected of it.
-//
-//nolint:revive // one step of a loop over a file: all six are the loop's own
-func (s *Setup) undoKey(agent string, syn *syntax, data []byte, k key, u *undoing, expected map[string]any) []byte {
-	raw, found, err := syn.find(data, k.Path)
+// undoKey undoes one key in the text, and in what is expected of it.
+func (s *Setup) undoKey(u *undoing, agent string, k key) {
+	raw, found, err := u.syntax.find(u.text, k.Path)
 	switch {
 	case err != nil:
 		u.kept = append(u.kept, fmt.Sprintf("%s (%v)", dotted(k.Path), err))
-		return data
+		return
 	case !found, !k.Absent && string(raw) == k.Old:
-		return data // taken out, or put back, by somebody else
-	case !syn.means(raw, k.Wrote) && !s.Proxy.ours(agent, syn.text(raw)):
+		return // taken out, or put back, by somebody else
+	case !u.syntax.means(raw, k.Wrote) && !s.Proxy.ours(agent, u.syntax.text(raw)):
 		u.kept = append(u.kept, dotted(k.Path))
-		return data
+		return
 	}
 	var out []byte
 	if k.Absent {
-		out, u.err = syn.unset(data, k.Path)
-		deleteIn(expected, k.Path)
+		out, u.err = u.syntax.unset(u.text, k.Path)
+		deleteIn(u.expected, k.Path)
 	} else {
-		out, u.err = syn.put(data, k.Path, k.Old)
-		if old, ok := syn.value([]byte(k.Old)); ok {
-			assignIn(expected, k.Path, old)
+		out, u.err = u.syntax.put(u.text, k.Path, k.Old)
+		if old, ok := u.syntax.value([]byte(k.Old)); ok {
+			assignIn(u.expected, k.Path, old)
 		}
 	}
+	u.text = out
 	u.back = append(u.back, dotted(k.Path))
-	return out
 }
 
 // tidy takes out the levels that were made for the keys, the inner first, and
 // gives those that were empty before their white space back.
-func (u *undoing) tidy(syn *syntax, data []byte, f *file, expected map[string]any) []byte {
+func (u *undoing) tidy(f *file) {
 	for i := len(f.Levels) - 1; i >= 0; i-- {
-		next, err := syn.prune(data, f.Levels[i])
+		next, err := u.syntax.prune(u.text, f.Levels[i])
 		if err != nil {
 			u.err = err
-			return data
+			return
 		}
-		if len(next) != len(data) {
-			deleteIn(expected, f.Levels[i])
+		if len(next) != len(u.text) {
+			deleteIn(u.expected, f.Levels[i])
 		}
-		data = next
+		u.text = next
 	}
 	for _, h := range f.Hollows {
-		next, err := syn.refill(data, h.Path, h.Inner)
+		next, err := u.syntax.refill(u.text, h.Path, h.Inner)
 		if err != nil {
 			u.err = err
-			return data
+			return
 		}
-		data = next
+		u.text = next
 	}
-	return data
 }
 
 // check makes sure that nothing but the keys differs.
-func (u *undoing) check(syn *syntax, data []byte, expected map[string]any) {
-	got, err := syn.decode(data)
+func (u *undoing) check() {
+	got, err := u.syntax.decode(u.text)
 	switch {
 	case err != nil:
 		u.err = fmt.Errorf("the file would not parse afterwards: %w", err)
-	case !reflect.DeepEqual(got, expected):
+	case !reflect.DeepEqual(got, u.expected):
 		u.err = errors.New("undoing would change more than agentop's keys")
 	}
 }
