@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/filestore"
-	"agentop/testkit"
 )
 
 // mountTmpfs mounts a file system of that size in memory.

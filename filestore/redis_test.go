@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"agentop/cmd/testkit"
 	"agentop/filestore"
-	"agentop/testkit"
 )
 
 // startRedis runs a real server on a socket in a scratch folder.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"agentop/cmd/testkit"
 	"agentop/filestore"
-	"agentop/testkit"
 )
 
 // Here the store and google/renameio, the usual library for this, go through

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/peer"
 	"agentop/router/reqlog"
-	"agentop/testkit"
 )
 
 // serve puts the server that agents talk to in front of a bench, as the

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/config"
-	"agentop/testkit"
 )
 
 // tlsServer answers {} over https, and says by which protocol it was asked.

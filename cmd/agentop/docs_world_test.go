@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/control"
 	"agentop/router/fakeserver"
 	"agentop/router/preflight/kinds"
-	"agentop/testkit"
 )
 
 // docsServers are the servers that the pages name, by host, and the kind of

@@ -55,7 +55,7 @@ var rules = []rule{
 	{"cmd/agentop/doctor", []string{"agents/setup", "cmd/agentop/home", "router/config", "router/control"},
 		"findings are data: nothing of placement, of the store or of the screens"},
 	{"cmd/agentop/command/fakeproxy", []string{"router/control"}, "only tests import it"},
-	{"testkit", nil, "only tests import it, those of every package"},
+	{"cmd/testkit", nil, "only tests import it, those of every package"},
 	{"cmd/agentop/command", []string{"agents", "agents/setup", "cmd/agentop/command/plain", "cmd/agentop/demo", "cmd/agentop/doctor", "cmd/agentop/home", "cmd/agentop/importer", "cmd/agentop/memory",
 		"cmd/agentop/service", "cmd/agentop/supervise", "cmd/agentop/worker", "filestore", "router/config", "router/control",
 		"router/credential", "router/reqlog", "tui", "tui/view"}, "it wires all parts, and knows no placement, format or layout"},
@@ -198,7 +198,7 @@ func TestImportsOfTestHelpersAreInTestsAlone(t *testing.T) {
 	users := map[string][]string{ // of each helper, outside of tests
 		"cmd/agentop/command/fakeproxy": nil,
 		"router/preflight/kinds":        nil,
-		"testkit":                       nil,
+		"cmd/testkit":                   nil,
 		"router/fakeserver":             {"cmd/agentop/demo", "router/preflight/kinds"},
 	}
 	for name, p := range listPackages(t) {

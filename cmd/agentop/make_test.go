@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // makeTargets are the targets that the README, CLAUDE.md and habits rely on.

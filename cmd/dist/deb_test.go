@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
-	"agentop/testkit"
 )
 
 // TestDebianPackageWorksInACleanRoot installs the package by dpkg into an

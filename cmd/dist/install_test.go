@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // installation is a machine for install.sh: a home, a prefix and a PATH that

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/config"
-	"agentop/testkit"
 )
 
 // TestKeychainOfARealSecretService keeps, changes and forgets a key in a

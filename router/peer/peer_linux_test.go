@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // stranger is another account: nobody, on most systems.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/control"
-	"agentop/testkit"
 )
 
 // program is the built agentop, reached over TCP.

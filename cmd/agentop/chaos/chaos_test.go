@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/control"
-	"agentop/testkit"
 )
 
 // full is the whole campaign instead of its short form.

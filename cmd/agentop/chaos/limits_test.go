@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
-	"agentop/testkit"
 )
 
 // logSize is the size of all files of the request log, in bytes.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // release is a pinned version of a real agent on npm.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
-	"agentop/testkit"
 )
 
 // patience is how long a test waits for what takes a moment on an idle machine.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // These tests have the real agents go on with a conversation under another

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // TestInteractiveClaudeCode drives Claude Code in a terminal: /compact stays

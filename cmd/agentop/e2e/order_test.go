@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // TestPinIsOnDiskBeforeFirstByte watches the real binary's system calls: the

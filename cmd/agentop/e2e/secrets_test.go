@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // TestPromise5_KF_X3_X5_X8_NoSecretLeaves plants keys wherever a key can be, makes

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // userHome is the home directory of somebody who has all three agents and whom

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"agentop/cmd/agentop/home"
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 func unitOf(t *testing.T, s Spec) string {

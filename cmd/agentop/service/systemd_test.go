@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
-	"agentop/testkit"
 )
 
 // insideEnv is set in the copy of the test that runs in namespaces of its own.

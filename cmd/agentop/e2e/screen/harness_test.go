@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
-	"agentop/testkit"
 )
 
 // binary is the agentop that all tests run, built once from this tree.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // turn sends one streaming turn of a Claude Code conversation, and returns the

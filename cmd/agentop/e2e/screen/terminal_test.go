@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"agentop/testkit"
+	"agentop/cmd/testkit"
 )
 
 // terminal is a real pseudo-terminal: a tmux of its own with one window.
