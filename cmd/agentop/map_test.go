@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,7 +39,7 @@ func TestMapNamesWhatExists(t *testing.T) {
 	}
 }
 
-// Each package has its place in the map.
+// Each package has its place in the map, and in one of the five folders.
 func TestPredecessor_23_EveryPackageIsInTheMap(t *testing.T) {
 	text := readFile(t, filepath.Join("..", "..", "CLAUDE.md"))
 	out, err := exec.Command("go", "list", "agentop/...").Output()
@@ -47,6 +48,9 @@ func TestPredecessor_23_EveryPackageIsInTheMap(t *testing.T) {
 	}
 	for _, pkg := range strings.Fields(string(out)) {
 		name := strings.TrimPrefix(pkg, "agentop/")
+		if top, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"agents", "cmd", "filestore", "router", "tui"}, top) {
+			t.Errorf("%s is a package outside the five folders of the root", name)
+		}
 		parent, base := filepath.Split(name)
 		if !strings.Contains(text, "`"+name+"`") && !(strings.Contains(text, "`"+strings.TrimSuffix(parent, "/")+"`") && strings.Contains(text, "`"+base+"`")) {
 			t.Errorf("CLAUDE.md does not name the package %s", name)
