@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"agentop/cmd/agentop/home"
 )
 
 // process is a running process of this user.
@@ -104,7 +106,7 @@ func procProcesses(booted time.Time) []process {
 	var list []process
 	for _, name := range names {
 		info, err := os.Stat(name)
-		if err != nil || ownerOf(info) != os.Getuid() {
+		if err != nil || home.Owner(info) != os.Getuid() {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(name, "cmdline"))

@@ -117,6 +117,7 @@ agents:
   claude-code: {server: alpha, upstream: none}
   codex:       {server: alpha, upstream: none}
   opencode:    {server: beta, upstream: none}
+  qwen-code:   {server: beta, upstream: none}
 `, listen, alpha, beta)
 }
 

@@ -86,7 +86,7 @@ func (h Home) Create() error {
 	if err != nil {
 		return fmt.Errorf("look at the home directory: %w", err)
 	}
-	if owner := owner(info); owner >= 0 && owner != os.Getuid() {
+	if owner := Owner(info); owner >= 0 && owner != os.Getuid() {
 		return fmt.Errorf("%q belongs to another account (uid %d)", h, owner)
 	}
 	if info.Mode().Perm()&^DirMode == 0 {
