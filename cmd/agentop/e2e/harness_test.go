@@ -183,10 +183,16 @@ func (s *stage) restart() {
 	s.start()
 }
 
-// losePins restarts the proxy without its pins.
+// losePins restarts the proxy without its pins. It is stopped in good order: a
+// kill might come before the last turn's line is in the log, which is what the
+// pins are made from again.
 func (s *stage) losePins() {
 	s.t.Helper()
-	s.kill()
+	if err := s.proxy.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = s.proxy.Wait()
+	s.kill() // what is left of its group
 	if err := os.Remove(filepath.Join(s.home, "pins.json")); err != nil {
 		s.t.Fatal(err)
 	}
@@ -310,7 +316,7 @@ func (s *stage) dump() {
 // client runs one of the real agents to its end and returns what it printed.
 func (s *stage) client(dir string, env []string, program string, args ...string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir

@@ -165,10 +165,11 @@ func (s *stage) awaitTurn(server, text string) {
 // until polls another process's doing until it is as wanted.
 func until(t *testing.T, done func() bool, what string) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	const limit = 3 * time.Minute // real agents take seconds for little on a busy machine
+	deadline := time.Now().Add(limit)
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so within a minute: %s", what)
+			t.Fatalf("not so within %v: %s", limit, what)
 		}
 		time.Sleep(50 * time.Millisecond) // between polls of another process
 	}

@@ -44,7 +44,7 @@ const loginctl = "#!/bin/sh\necho Linger=no\n"
 // newUserHome writes settings as people have them.
 func newUserHome(t *testing.T) *userHome {
 	t.Helper()
-	u := &userHome{t: t, dir: filepath.Join(t.TempDir(), "home"), bin: t.TempDir(), saved: t.TempDir(), runtime: t.TempDir()}
+	u := &userHome{t: t, dir: filepath.Join(agentDir(t), "home"), bin: t.TempDir(), saved: t.TempDir(), runtime: t.TempDir()}
 	for name, text := range map[string]string{"systemctl": systemctl, "loginctl": loginctl} {
 		if err := os.WriteFile(filepath.Join(u.bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
