@@ -147,6 +147,9 @@ func (s *Screen) hints() []hint {
 	case BodyDetail:
 		return []hint{{"m", "move", 6}, {"y", "copy id", 5}, {"o", "resume", 5}, {"s", "switch", 4}, {"j k", "scroll", 2}, {"esc", "back", 8}, {"?", "keys", 7}}
 	case BodyServer:
+		if s.ChosenServer() == nil { // own
+			return []hint{{"esc", "back", 8}, {"?", "keys", 7}}
+		}
 		return []hint{{"t", "test", 6}, {"x", "remove", 5}, {"esc", "back", 8}, {"?", "keys", 7}}
 	case BodyCommand:
 		if s.Question != "" {
@@ -169,7 +172,12 @@ func (s *Screen) listHints() []hint {
 	}
 	list = append(list, hint{"s", "switch", 9})
 	if s.Focus == PaneServers {
-		return append(list, hint{"t", "test", 7}, hint{"n", "add", 5}, hint{"x", "remove", 5}, hint{"enter", "details", 6},
+		acts := []hint{{"t", "test", 7}, {"n", "add", 5}, {"x", "remove", 5}}
+		if s.ChosenServer() == nil { // own
+			acts = acts[1:2]
+		}
+		list = append(list, acts...)
+		return append(list, hint{"enter", "details", 6},
 			hint{"tab", "conversations", 8}, hint{"?", "keys", 8}, hint{"q", "quit", 4})
 	}
 	return append(list, hint{"enter", "details", 7}, hint{"m", "move", 6}, hint{"/", "filter", 6}, hint{"tab", "servers", 5},

@@ -27,14 +27,15 @@ type logColumns struct {
 // Lines of one conversation need neither its agent nor its title.
 func logColumnsFor(w int, one bool) logColumns {
 	c := logColumns{agent: 11, turn: 12, pin: 8, server: 10, model: 14, status: 6, in: 5, out: 5, first: 6, total: 6, one: one}
+	rest := 26 // most of a title
 	if one {
-		c.agent = 0
+		c.agent, rest = 0, 22
 	}
 	for _, column := range []*int{nil, &c.pin, &c.first, &c.in, &c.out, &c.model, &c.total, &c.turn, &c.agent} {
 		if column != nil {
 			*column = 0
 		}
-		if w-c.sum() >= 22 {
+		if w-c.sum() >= rest {
 			break
 		}
 	}

@@ -130,6 +130,18 @@ func TestServerThatWasNotAskedSaysSo(t *testing.T) {
 	says(t, s, 80, 24, "○ not asked: no turn went there since the proxy started")
 }
 
+func TestOwnOffersNoKeyThatDoesNothing(t *testing.T) {
+	s := sample()
+	s.Focus = PaneServers
+	says(t, s, 100, 24, "t test n add x remove")
+	s.Server = len(s.Status.Servers)
+	for _, s.Body = range []Body{BodyList, BodyServer} {
+		if text := flat(s, 100, 24); strings.Contains(text, "t test") || strings.Contains(text, "x remove") {
+			t.Errorf("own is offered to be tested or removed: %s", text)
+		}
+	}
+}
+
 // What cannot be guessed from the screen is found with ?.
 func TestKeysTellWhatWordsMean(t *testing.T) {
 	s := sample()
