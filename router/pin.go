@@ -50,26 +50,39 @@ func pinKey(c placement.Conversation) string {
 // decodePin reads a stored record. A record without agent, session or place,
 // or that is another conversation's, is an error: it is no pin.
 func decodePin(c placement.Conversation, value string) (*pinRecord, error) {
-	var p pinRecord
-	if err := json.Unmarshal([]byte(value), &p); err != nil {
-		return nil, fmt.Errorf("decode pin: %w", err)
+	p, err := readPin(value)
+	if err != nil {
+		return nil, err
 	}
 	if p.Agent != c.Agent || p.Session != c.Session || p.Server == "" {
 		return nil, fmt.Errorf("pin record of %q, %q names agent %q, session %q, server %q", c.Agent, c.Session, p.Agent, p.Session, p.Server)
+	}
+	return p, nil
+}
+
+// readPin reads a record without asking what it says.
+func readPin(value string) (*pinRecord, error) {
+	var p pinRecord
+	if p.parse(value) {
+		return &p, nil
+	}
+	p = pinRecord{}
+	if err := json.Unmarshal([]byte(value), &p); err != nil {
+		return nil, fmt.Errorf("decode pin: %w", err)
 	}
 	return &p, nil
 }
 
 // decodePinAny reads a stored record whosever it is.
 func decodePinAny(value string) (*pinRecord, error) {
-	var p pinRecord
-	if err := json.Unmarshal([]byte(value), &p); err != nil {
-		return nil, fmt.Errorf("decode pin: %w", err)
+	p, err := readPin(value)
+	if err != nil {
+		return nil, err
 	}
 	if p.Agent == "" || p.Session == "" || p.Server == "" {
 		return nil, fmt.Errorf("pin record lacks agent, session or server")
 	}
-	return &p, nil
+	return p, nil
 }
 
 func (p *pinRecord) encode() string {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -25,34 +26,33 @@ const runningFor = 24 * time.Hour
 // come from main turns and the pin, never from side requests.
 type roster struct {
 	mu      sync.Mutex
-	rows    map[placement.Conversation]*control.Session
+	rows    map[placement.Conversation]*row
 	watched func() bool           // whether changed is worth a call
 	changed func(control.Session) // told after each change, without the lock
 }
 
 func newRoster(watched func() bool, changed func(control.Session)) *roster {
-	return &roster{rows: map[placement.Conversation]*control.Session{}, watched: watched, changed: changed}
+	return &roster{rows: map[placement.Conversation]*row{}, watched: watched, changed: changed}
 }
 
 // update changes c's row, making it if need be, and tells of the change.
 func (r *roster) update(c placement.Conversation, change func(*control.Session)) {
 	r.mu.Lock()
-	row, ok := r.rows[c]
+	of, ok := r.rows[c]
 	if !ok {
 		if len(r.rows) >= maxRows {
 			r.evict()
 		}
-		row = &control.Session{Agent: string(c.Agent), ID: c.Session, Pin: string(placement.PinNone)}
-		r.rows[c] = row
+		of = &row{pin: string(placement.PinNone)}
+		r.rows[c] = of
 	}
-	change(row)
-	if !r.watched() {
-		r.mu.Unlock()
-		return
-	}
-	copied := *row
+	s := of.session(c)
+	change(&s)
+	*of = rowOf(&s)
 	r.mu.Unlock()
-	r.changed(copied)
+	if r.watched() {
+		r.changed(s)
+	}
 }
 
 // evict drops the rows idle longest, and some more than the one that must go:
@@ -60,11 +60,11 @@ func (r *roster) update(c placement.Conversation, change func(*control.Session))
 func (r *roster) evict() {
 	idle := make([]placement.Conversation, 0, len(r.rows))
 	for c, row := range r.rows {
-		if row.Streams == 0 {
+		if row.streams == 0 {
 			idle = append(idle, c)
 		}
 	}
-	slices.SortFunc(idle, func(a, b placement.Conversation) int { return r.rows[a].LastTurn.Compare(r.rows[b].LastTurn) })
+	slices.SortFunc(idle, func(a, b placement.Conversation) int { return cmp.Compare(r.rows[a].lastTurn, r.rows[b].lastTurn) })
 	for _, c := range idle[:min(len(idle), maxRows/64)] {
 		delete(r.rows, c)
 	}
@@ -76,7 +76,8 @@ func (r *roster) restore(c placement.Conversation, s control.Session) {
 	defer r.mu.Unlock()
 	if _, ok := r.rows[c]; !ok && len(r.rows) < maxRows {
 		s.Streams = 0
-		r.rows[c] = &s
+		made := rowOf(&s)
+		r.rows[c] = &made
 	}
 }
 
@@ -84,17 +85,17 @@ func (r *roster) restore(c placement.Conversation, s control.Session) {
 func (r *roster) restorePin(p *pinRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	row, ok := r.rows[p.conversation()]
+	of, ok := r.rows[p.conversation()]
 	if !ok {
 		if len(r.rows) >= maxRows {
 			return
 		}
-		row = &control.Session{Agent: string(p.Agent), ID: p.Session, LastTurn: p.Renewed}
-		r.rows[p.conversation()] = row
+		of = &row{lastTurn: nanos(p.Renewed)}
+		r.rows[p.conversation()] = of
 	}
-	if row.Streams == 0 {
-		row.Server, row.Pin, row.Why, row.Opened = p.place(), p.Pin, p.Why, p.Opened
-		row.Title, row.Dir, row.Saved = p.Title, p.Dir, true
+	if of.streams == 0 {
+		of.server, of.pin, of.why, of.opened = p.place(), p.Pin, p.Why, nanos(p.Opened)
+		of.title, of.dir, of.saved = p.Title, p.Dir, true
 	}
 }
 
@@ -108,19 +109,19 @@ func (r *roster) forget(c placement.Conversation) {
 func (r *roster) get(c placement.Conversation, now time.Time) (control.Session, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	row, ok := r.rows[c]
+	of, ok := r.rows[c]
 	if !ok {
 		return control.Session{}, false
 	}
-	return asOf(*row, now), true
+	return asOf(of.session(c), now), true
 }
 
 // list returns all rows, the newest main turn first.
 func (r *roster) list(now time.Time) []control.Session {
 	r.mu.Lock()
 	list := make([]control.Session, 0, len(r.rows))
-	for _, row := range r.rows {
-		list = append(list, asOf(*row, now))
+	for c, of := range r.rows {
+		list = append(list, asOf(of.session(c), now))
 	}
 	r.mu.Unlock()
 	sort.Slice(list, func(i, j int) bool {
@@ -138,19 +139,23 @@ func (r *roster) streaming(n int) []control.Streaming {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []control.Streaming
-	for _, row := range r.rows {
-		if row.Streams > 0 && len(list) < n {
-			list = append(list, control.Streaming{Agent: row.Agent, ID: placement.Plain(row.ID)})
+	for c, row := range r.rows {
+		if row.streams > 0 && len(list) < n {
+			list = append(list, control.Streaming{Agent: string(c.Agent), ID: placement.Plain(c.Session)})
 		}
 	}
 	return list
+}
+
+func runs(streams int, last, now time.Time) bool {
+	return streams > 0 || (!last.IsZero() && now.Sub(last) < runningFor)
 }
 
 // asOf is a row as it reads at a time: whether it runs, and of which day its
 // reason tells.
 func asOf(s control.Session, now time.Time) control.Session {
 	s.Why = placement.Dated(s.Why, s.Opened, now)
-	s.Running = s.Streams > 0 || (!s.LastTurn.IsZero() && now.Sub(s.LastTurn) < runningFor)
+	s.Running = runs(s.Streams, s.LastTurn, now)
 	return s
 }
 
@@ -160,8 +165,8 @@ func (r *roster) running(agent agents.Agent, now time.Time) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c, row := range r.rows {
-		if (agent == "" || c.Agent == agent) && asOf(*row, now).Running && row.Server != "" {
-			counts[row.Server]++
+		if (agent == "" || c.Agent == agent) && row.server != "" && row.runs(now) {
+			counts[row.server]++
 		}
 	}
 	return counts
