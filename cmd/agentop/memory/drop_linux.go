@@ -2,9 +2,9 @@ package memory
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,21 +22,25 @@ func dropProgram() {
 	}
 	defer maps.Close()
 	var from, to uintptr
-	ours := false
-	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		line := lines.Text()
-		var (
-			begin, end uintptr
-			mode       string
-		)
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &begin, &end, &mode); n == 3 {
-			from, to = begin, end
-			ours = (mode == "r-xp" || mode == "r--p") && strings.HasSuffix(line, " "+self)
+	name := []byte(" " + self)
+	// What is allocated here stays: free memory was given back just before.
+	lines := bufio.NewScanner(maps)
+	lines.Buffer(make([]byte, 8192), 0)
+	for lines.Scan() {
+		line := lines.Bytes()
+		if bytes.HasSuffix(line, name) {
+			var mode string
+			if n, _ := fmt.Sscanf(string(line), "%x-%x %s", &from, &to, &mode); n != 3 || mode != "r-xp" && mode != "r--p" {
+				to = 0
+			}
 		}
 		// Where nothing was ever written, dropping a page loses nothing.
-		if kb, ok := strings.CutPrefix(line, "Anonymous:"); ok && ours && strings.TrimSpace(kb) == "0 kB" {
-			// It is advice: that it is not taken does no harm.
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+		if kb, ok := bytes.CutPrefix(line, []byte("Anonymous:")); ok && to > 0 {
+			if string(bytes.TrimSpace(kb)) == "0 kB" {
+				// It is advice: that it is not taken does no harm.
+				_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+			}
+			to = 0
 		}
 	}
 }
