@@ -166,7 +166,7 @@ func troubles(t *testing.T, s *stage) []trouble {
 		{name: "unknown authority", servers: server(unknown.URL, "key: none"), choice: "server: lab", long: true,
 			want: []string{"agentop: ", `the certificate of server "lab"`, "ca_file"}},
 		{name: "no key", servers: server(s.servers["b"].URL(), "key: env:AGENTOP_TEST_NO_SUCH_KEY"), choice: "server: lab", long: true,
-			want: []string{"agentop: ", `agentop cannot pay server "lab"`, "AGENTOP_TEST_NO_SUCH_KEY"}},
+			want: []string{"agentop: ", `server "lab" cannot be used`, "AGENTOP_TEST_NO_SUCH_KEY"}},
 		{name: "refused key", servers: server(strict.URL, "key: none"), choice: "server: lab", question: question{quick: true}, long: true,
 			want: []string{"this key is not known to the lab"}},
 		{name: "too large id", servers: server(s.servers["b"].URL(), "key: none"), choice: "server: lab", question: question{id: strings.Repeat("x", 257)}, long: true,
