@@ -53,8 +53,14 @@ func TestServiceCommandsOfWhatIsNotInstalled(t *testing.T) {
 	fakeSystem(t, a)
 	run(t, a, "service uninstall", ExitOK)
 	run(t, a, "service status", ExitOK)
-	if !strings.Contains(out.String(), "it is not installed") || !strings.Contains(out.String(), "not installed") {
+	if !strings.Contains(out.String(), "it is not installed") || !strings.Contains(out.String(), "not installed") || strings.Contains(out.String(), "problem") {
 		t.Errorf("got %s", out)
+	}
+	_, env := fakeSystem(t, a)
+	env["XDG_RUNTIME_DIR"] = ""
+	run(t, a, "service status", ExitOK)
+	if want := "no service manager can be used here: XDG_RUNTIME_DIR is not set"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in %s", want, out)
 	}
 }
 

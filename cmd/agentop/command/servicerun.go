@@ -208,6 +208,11 @@ func (o *serviceStatusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !s.Installed {
+		if err := m.Usable(ctx); err != nil {
+			s.Problems = append(s.Problems, err.Error())
+		}
+	}
 	holder, held := supervise.Find(dir)
 	if held && s.Installed && s.PID != holder.PID {
 		s.Problems = append(s.Problems, fmt.Sprintf("a proxy that is not the service serves this home (process %d): end it, then `agentop service start`", holder.PID))

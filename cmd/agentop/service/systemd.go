@@ -89,10 +89,11 @@ func (m *systemd) Install(ctx context.Context, s Spec) (Change, error) {
 	if err := errors.Join(err, r.save()); err != nil {
 		return c, err
 	}
-	for path, changed := range map[string]bool{m.socketPath(): socket, m.servicePath(): unit} {
-		if changed {
-			c.did("wrote %s", path)
-		}
+	if socket {
+		c.did("wrote %s", m.socketPath())
+	}
+	if unit {
+		c.did("wrote %s", m.servicePath())
 	}
 	if socket || unit {
 		if _, err := m.ctl(ctx, "daemon-reload"); err != nil {
