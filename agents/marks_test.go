@@ -151,9 +151,9 @@ func TestCodexMarks(t *testing.T) {
 	}
 }
 
-// TestOtherAgents holds what is done with clients that say nothing of
+// TestClientsThatSayNothingOfThemselves holds what is done with clients that say nothing of
 // themselves.
-func TestOtherAgents(t *testing.T) {
+func TestClientsThatSayNothingOfThemselves(t *testing.T) {
 	const dynamo = "x-dynamo-session-id: d"
 	for _, tc := range []struct {
 		name    string

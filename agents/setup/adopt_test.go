@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestAdopt: where an agent went before becomes its own upstream, by the paths
+// TestWhereAnAgentWentBecomesItsOwnUpstream: where an agent went before becomes its own upstream, by the paths
 // that the agent would have asked for.
-func TestAdopt(t *testing.T) {
+func TestWhereAnAgentWentBecomesItsOwnUpstream(t *testing.T) {
 	tests := []struct {
 		name, agent, text string
 		env               map[string]string
@@ -114,9 +114,9 @@ func TestOpenCodeProviders(t *testing.T) {
 	}
 }
 
-// TestClaudeExtras: what Claude Code leaves out behind another address is
+// TestClaudeCodeGetsBackWhatItLeavesOut: what Claude Code leaves out behind another address is
 // given back where that is right, and nothing that is set is touched.
-func TestClaudeExtras(t *testing.T) {
+func TestClaudeCodeGetsBackWhatItLeavesOut(t *testing.T) {
 	yes, no := true, false
 	const proxied = `{"env":{"NO_PROXY":"corp.example,localhost","HTTPS_PROXY":"http://p.example"}}`
 	tests := []struct {
@@ -166,8 +166,8 @@ func TestClaudeExtras(t *testing.T) {
 	}
 }
 
-// TestStatus: what is set, and who is stronger.
-func TestStatus(t *testing.T) {
+// TestStatusTellsWhatIsSetAndWhoIsStronger: what is set, and who is stronger.
+func TestStatusTellsWhatIsSetAndWhoIsStronger(t *testing.T) {
 	s := newStage(t)
 	s.World.Work = filepath.Join(s.home, "project")
 	state := func(agent string, want State) Status {

@@ -249,9 +249,9 @@ func TestKF_L2_OtherValuesStay(t *testing.T) {
 	}
 }
 
-// TestEnableAgain: a new port replaces the address, and the first original is
+// TestEnablingAgainKeepsTheFirstOriginal: a new port replaces the address, and the first original is
 // what comes back, also when the user has edited in between.
-func TestEnableAgain(t *testing.T) {
+func TestEnablingAgainKeepsTheFirstOriginal(t *testing.T) {
 	const user = "{\n  \"env\": {\n    \"ANTHROPIC_BASE_URL\": \"https://gw.corp.example\"\n  }\n}\n"
 	for _, edited := range []bool{false, true} {
 		for _, lost := range []bool{false, true} {
@@ -289,8 +289,8 @@ func TestEnableAgain(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be edited safely is not edited.
-func TestRefusals(t *testing.T) {
+// TestWhatCannotBeEditedSafelyIsNotEdited: what cannot be edited safely is not edited.
+func TestWhatCannotBeEditedSafelyIsNotEdited(t *testing.T) {
 	tests := []struct {
 		name, agent, text, want string
 	}{

@@ -181,7 +181,7 @@ func TestClientDoubtsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestEventStream(t *testing.T) {
+func TestEventsComeInOrderUntilTheProxyEnds(t *testing.T) {
 	f := newFake()
 	c := serve(t, f)
 	s, err := c.Subscribe(context.Background())

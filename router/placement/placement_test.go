@@ -332,7 +332,7 @@ func TestAFreeNameIsFoundInFewLookups(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestDerivedNamesAreShownPlain(t *testing.T) {
 	for in, want := range map[string]string{px("ab-2"): "px:ab-2", "4e96": "4e96", "px:ab": "px:ab", "": ""} {
 		if got := Plain(in); got != want {
 			t.Errorf("Plain(%q) = %q, want %q", in, got, want)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMember(t *testing.T) {
+func TestMemberKeepsTheBoundOneWhileItHasRoom(t *testing.T) {
 	m := func(name string, capacity, inFlight int, cost float64) MemberState {
 		return MemberState{Name: name, Capacity: capacity, InFlight: inFlight, Cost: cost}
 	}

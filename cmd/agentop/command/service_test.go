@@ -169,7 +169,7 @@ func TestServiceRestartWorksWithoutAService(t *testing.T) {
 	}
 }
 
-func TestCapture(t *testing.T) {
+func TestServiceTakesOverPathAndProxiesWithoutPasswords(t *testing.T) {
 	env := map[string]string{"PATH": "/a@b", "NO_PROXY": "localhost", "ALL_PROXY": "socks5://u:p@h:1", "OTHER": "x"}
 	vars, notes := capture(func(name string) string { return env[name] })
 	if want := []service.Variable{{Name: "PATH", Value: "/a@b"}, {Name: "NO_PROXY", Value: "localhost"}}; !reflect.DeepEqual(vars, want) {

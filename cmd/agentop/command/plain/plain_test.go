@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestText(t *testing.T) {
+func TestTextShowsWhatATerminalWouldObey(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain", "fix the parser", "fix the parser"},
 		{"empty", "", ""},
@@ -33,7 +33,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
+func TestLinesKeepsLineEndsAlone(t *testing.T) {
 	if got, want := Lines("a\x1b\nb\r\n"), "a␛\nb␍\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
