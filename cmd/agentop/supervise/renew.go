@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -69,6 +70,10 @@ func (s *supervisor) renew() {
 	}
 	err := s.execute()
 	s.resumeLinks()
+	if errors.Is(err, errSignal) {
+		s.renewAt.Reset(renewPause)
+		return
+	}
 	s.binary.failed(true)
 	s.say("this process stays at version %s: %v", s.Version, err)
 }
@@ -135,13 +140,23 @@ func (s *supervisor) execute() error {
 	if err := keepOnExec(kept, true); err != nil {
 		return err
 	}
-	// Until the new image asks for it, a hang-up would end it.
+	// From here until the new image asks for signals, one that is to end this
+	// process does so at once, and the workers finish by themselves: in the
+	// channel it would be lost. A hang-up is left out.
+	signal.Reset(heeded...)
 	signal.Ignore(syscall.SIGHUP)
+	defer signal.Notify(s.signals, heeded...)
+	if len(s.signals) > 0 {
+		return joined(errSignal, keepOnExec(kept, false))
+	}
 	args := append([]string{s.binary.path}, os.Args[1:]...)
 	err = syscall.Exec(s.binary.path, args, append(os.Environ(), stateEnv+"="+string(text)))
-	signal.Reset(syscall.SIGHUP)
 	return fmt.Errorf("execute %q: %w", s.binary.path, joined(err, keepOnExec(kept, false)))
 }
+
+// errSignal is returned by execute when a signal came that this image has to
+// heed first.
+var errSignal = errors.New("a signal waits")
 
 func joined(first, second error) error {
 	if second != nil {

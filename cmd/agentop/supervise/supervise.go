@@ -56,6 +56,7 @@ type supervisor struct {
 	next    *worker // starts; nil when none does
 	events  chan event
 	done    chan struct{}
+	signals chan os.Signal
 
 	failures int    // starts and crashes in a row that came to nothing
 	ended    string // how the last worker or run ended, if badly
@@ -87,17 +88,16 @@ func Run(ctx context.Context, o Options) error {
 	o.Limits = o.Limits.filled()
 	s := &supervisor{
 		Options: o, command: o.Command, binary: newBinary(StablePath(), ownImage),
-		events: make(chan event, 16), done: make(chan struct{}),
+		events: make(chan event, 16), done: make(chan struct{}), signals: make(chan os.Signal, 4),
 		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(),
 	}
 	defer close(s.done)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, retrySignal)
-	defer signal.Stop(signals)
+	signal.Notify(s.signals, heeded...)
+	defer signal.Stop(s.signals)
 	if err := s.begin(); err != nil {
 		return err
 	}
-	err := s.loop(ctx, signals)
+	err := s.loop(ctx)
 	closeSockets(s.sockets)
 	s.lock.release()
 	return err
@@ -161,7 +161,7 @@ func (s *supervisor) open() error {
 }
 
 // loop does one thing at a time until no worker is left after a stop.
-func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal) error {
+func (s *supervisor) loop(ctx context.Context) error {
 	poll := time.NewTicker(s.Limits.Poll)
 	defer poll.Stop()
 	stop := ctx.Done()
@@ -170,7 +170,7 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal) error {
 		case <-stop:
 			stop = nil
 			s.stop()
-		case got := <-signals:
+		case got := <-s.signals:
 			s.signal(got)
 		case e := <-s.events:
 			s.handle(e)
@@ -193,6 +193,9 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal) error {
 	}
 	return nil
 }
+
+// heeded are the signals that mean something to a supervisor.
+var heeded = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, retrySignal}
 
 // retrySignal wants a worker where there is none. It does no harm to a process
 // that does not know it, and none to one that a shell has continued; a hang-up
