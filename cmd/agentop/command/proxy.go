@@ -18,7 +18,6 @@ import (
 	"golang.org/x/term"
 
 	"agentop/cmd/agentop/home"
-	"agentop/cmd/agentop/memory"
 	"agentop/cmd/agentop/service"
 	"agentop/cmd/agentop/supervise"
 	"agentop/cmd/agentop/worker"
@@ -63,11 +62,9 @@ func ownsSignals(args []string) bool { return len(args) > 0 && args[0] == "proxy
 // runProxy supervises, or is the worker of who does.
 func runProxy(ctx context.Context, o ProxyOptions) error {
 	noCore()
-	memory.Settle()
 	if o.Worker {
 		return runWorker(ctx, o)
 	}
-	memory.Wait()
 	manager := os.Getenv(service.EnvName)
 	if manager == "" && !supervise.Renewed() {
 		// Somebody looks on and can mend it. A service rather stays on its

@@ -97,6 +97,8 @@ func Run(ctx context.Context, o Options) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
+	memory.Settle() // with the first worker on its way
+	memory.Wait()
 	err := s.loop(ctx)
 	closeSockets(s.sockets)
 	s.lock.release()
