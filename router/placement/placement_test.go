@@ -322,7 +322,7 @@ func TestAFreeNameIsFoundInFewLookups(t *testing.T) {
 	for range openings {
 		known.lookups = 0
 		d := Place(asks(opening, session(""), keys(7)), three(), &known)
-		if _, taken := known.pins[claude(d.Session)]; taken || !Derived(d.Session) {
+		if _, taken := known.pins[claude(d.Session)]; taken || !isDerived(d.Session) {
 			t.Fatalf("got name %q (taken: %t), want a free derived one", d.Session, taken)
 		}
 		known.pins[claude(d.Session)] = d.Server
@@ -338,7 +338,7 @@ func TestDerivedNamesAreShownPlain(t *testing.T) {
 			t.Errorf("Plain(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if Derived("px:ab") {
-		t.Error("Derived says yes to a name that a header could state")
+	if isDerived("px:ab") {
+		t.Error("isDerived says yes to a name that a header could state")
 	}
 }

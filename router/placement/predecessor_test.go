@@ -65,8 +65,8 @@ func TestPredecessor_18_ASideRequestSaysNothingOfItsConversation(t *testing.T) {
 func TestPredecessor_21_OneSentenceForWhatAgentopDidNotSee(t *testing.T) {
 	for _, rule := range []Rule{Rule3NotRouted, Rule5Unseen} {
 		d := Decision{Rule: rule, Pin: PinNew, Server: Own, Turn: continuation}
-		if got := Why(agents.ClaudeCode, d, noon, noon); got != BeganBefore {
-			t.Errorf("rule %s: got %q, want %q", rule, got, BeganBefore)
+		if got := Why(agents.ClaudeCode, d, noon, noon); got != beganBefore {
+			t.Errorf("rule %s: got %q, want %q", rule, got, beganBefore)
 		}
 	}
 }

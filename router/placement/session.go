@@ -10,13 +10,13 @@ import (
 // agent can state such a name.
 const derivedPrefix = "\x01px:"
 
-// Derived says whether agentop named the session after its content.
-func Derived(session string) bool { return strings.HasPrefix(session, derivedPrefix) }
+// isDerived says whether agentop named the session after its content.
+func isDerived(session string) bool { return strings.HasPrefix(session, derivedPrefix) }
 
 // Plain is the session as it may be shown or sent: without the control
 // character of a derived name.
 func Plain(session string) string {
-	if Derived(session) {
+	if isDerived(session) {
 		return session[1:]
 	}
 	return session

@@ -8,9 +8,9 @@ import (
 	"agentop/agents"
 )
 
-// BeganBefore is how every screen, command and page words it that agentop did
+// beganBefore is how every screen, command and page words it that agentop did
 // not see a conversation begin.
-const BeganBefore = "began before agentop saw it"
+const beganBefore = "began before agentop saw it"
 
 // Why says in one line why a conversation of agent a is where it is. d is the
 // decision that made its pin, at is when that was, now is when the line is
@@ -30,14 +30,14 @@ func Why(a agents.Agent, d Decision, at, now time.Time) string {
 		if d.Turn == agents.Opening {
 			return fmt.Sprintf("opened %s when %s was not routed", when, a)
 		}
-		return BeganBefore
+		return beganBefore
 	case Rule4Opening:
 		return fmt.Sprintf("opened %s when %s was set to %s", when, a, d.Server)
 	case Rule5Unseen:
-		return BeganBefore
+		return beganBefore
 	case Rule7NoUpstream:
 		if d.Turn == agents.Continuation {
-			return fmt.Sprintf("%s, and %s has no upstream of its own: on %s since %s", BeganBefore, a, d.Server, when)
+			return fmt.Sprintf("%s, and %s has no upstream of its own: on %s since %s", beganBefore, a, d.Server, when)
 		}
 		return fmt.Sprintf("%s has no upstream of its own", a)
 	}

@@ -36,7 +36,7 @@ func plist(s Spec, withHome bool) string {
 	// A clean end is meant: a stop, or another agentop that serves this home.
 	key("KeepAlive", "<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>")
 	key("ThrottleInterval", "<integer>5</integer>")
-	key("ExitTimeOut", fmt.Sprintf("<integer>%d</integer>", int(StopLimit.Seconds())))
+	key("ExitTimeOut", fmt.Sprintf("<integer>%d</integer>", int(stopLimit.Seconds())))
 	key("ProcessType", str("Interactive"))
 	key("AbandonProcessGroup", "<true/>") // workers finish their streams
 	key("Umask", "<integer>63</integer>") // 0077

@@ -28,9 +28,9 @@ const (
 	Launchd = "launchd"
 )
 
-// StopLimit is how long a manager waits for the proxy to end: a little above
+// stopLimit is how long a manager waits for the proxy to end: a little above
 // the grace that streams have.
-const StopLimit = 31 * time.Minute
+const stopLimit = 31 * time.Minute
 
 // Errors that somebody decides by.
 var (

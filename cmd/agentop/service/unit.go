@@ -41,7 +41,7 @@ func serviceUnit(s Spec, withHome bool) (string, error) {
 	line("# 3: another agentop serves this home; trying again would not help.")
 	line("RestartPreventExitStatus=3")
 	line("# The supervisor ends its workers itself; were it killed, they finish their streams.")
-	line("KillMode=process\nTimeoutStopSec=%d", int(StopLimit.Seconds()))
+	line("KillMode=process\nTimeoutStopSec=%d", int(stopLimit.Seconds()))
 	line("UMask=0077\nLimitNOFILE=65536")
 	line("# What `key: command:` runs is bound by these too; one that needs setuid wants NoNewPrivileges=no.")
 	line("NoNewPrivileges=yes\nRestrictSUIDSGID=yes\nRestrictRealtime=yes\nLockPersonality=yes\nSystemCallArchitectures=native")
