@@ -11,7 +11,7 @@ type Decision struct {
 	Pin     PinOutcome
 	Rule    Rule
 	// Session is the conversation of the asking agent that the request belongs
-	// to: as stated, else as found by content or derived (see isDerived). It is
+	// to: as stated, else as found by content or derived (see Plain). It is
 	// what a pin and the log's row are kept under; "" when there is none.
 	Session string
 	// From is the other conversation that was followed; zero when none was.
