@@ -120,7 +120,7 @@ func (m *Metrics) FirstByte(server string, d time.Duration) {
 	m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("agentop_first_byte_seconds{server=%q}", server), firstByteBuckets).Update(d.Seconds())
 }
 
-// PinWrite counts a write of a pin: new, member, model, renew.
+// PinWrite counts a write of a pin: new, member, model, renew, move or forget.
 func (m *Metrics) PinWrite(reason string) {
 	m.set.GetOrCreateCounter(fmt.Sprintf("agentop_pin_writes_total{reason=%q}", reason)).Inc()
 }

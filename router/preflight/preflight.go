@@ -15,6 +15,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,14 +98,7 @@ func (a *Answer) ContextOf(name string) int64 {
 }
 
 // Speaks says whether the server is known to speak f.
-func (a *Answer) Speaks(f outline.Format) bool {
-	for _, have := range a.Formats {
-		if have == f {
-			return true
-		}
-	}
-	return false
-}
+func (a *Answer) Speaks(f outline.Format) bool { return slices.Contains(a.Formats, f) }
 
 // Ask asks all questions, of each address of a pool, and returns when all are
 // answered or the limit is over. What was not answered by then is told as
