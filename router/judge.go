@@ -41,6 +41,10 @@ func (t *turn) wrongAddress(res *http.Response) string {
 	if t.rec.Format == outline.NoFormat {
 		return "" // servers lack some of the other paths, which says nothing of the base URL
 	}
+	typed := res.Header["Content-Type"]
+	if res.StatusCode/100 == 2 && len(typed) == 1 && (strings.HasPrefix(typed[0], "text/event-stream") || strings.HasPrefix(typed[0], "application/json")) {
+		return "" // as it is with nearly all
+	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case res.StatusCode/100 == 3 && res.Header.Get("Location") != "":

@@ -9,6 +9,7 @@ import (
 	"agentop/agents"
 	"agentop/router/control"
 	"agentop/router/placement"
+	"agentop/router/prefix"
 	"agentop/router/reqlog"
 	"agentop/router/stream"
 )
@@ -150,7 +151,7 @@ func (t *turn) remember(l *reqlog.Line, sum stream.Summary) {
 		l.Key = t.key
 	}
 	if sum.MarkBytes >= minMark {
-		l.Mark = string(appendHex(nil, sum.Mark))
+		l.Mark = prefix.Format(sum.Mark)
 	}
 	if sum.ResponseID != "" {
 		l.Responses = []string{sum.ResponseID}

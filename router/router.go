@@ -20,6 +20,7 @@ import (
 	"agentop/router/control"
 	"agentop/router/credential"
 	"agentop/router/placement"
+	"agentop/router/prefix"
 	"agentop/router/reqlog"
 )
 
@@ -120,7 +121,7 @@ type Router struct {
 func New(p Parts) *Router {
 	r := &Router{
 		Parts: p, gates: newGates(), transports: newTransports(),
-		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), decoded: newDecodedPins(), known: new(outline.Known), retries: newRetries(),
+		load: newLoad(), health: newHealth(), seen: newSeen(), refusals: newRefusals(), decoded: newDecodedPins(), known: &outline.Known{Hash: prefix.Fingerprint}, retries: newRetries(),
 	}
 	if r.Watched == nil {
 		r.Watched = func() bool { return true }

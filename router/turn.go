@@ -202,7 +202,7 @@ func (t *turn) recognition() agents.Request {
 // recognise makes the one pass over the body and asks what the request is.
 func (t *turn) recognise() *failure {
 	if f := agents.BodyFormatOf(t.in.Method, t.split.Path); f != outline.NoFormat && len(t.plain) > 0 {
-		t.scratch.outline.Known = t.r.known
+		t.scratch.outline.Known, t.scratch.outline.Conversed = t.r.known, agents.Likely(t.in.Header)
 		t.scratch.outline.Scan(f, t.plain, prefix.Sum)
 		t.asked = t.scratch.outline.Model
 	}

@@ -103,6 +103,7 @@ type conversation struct {
 	before  int     // elements before the first that it wrote
 	answer  tally   // Responses: of the items of the answer being read
 	carried int     // tools that input items bring along
+	from    int     // where the messages begin
 }
 
 // messages reads the value of "messages" or "input". Of several the last
@@ -111,6 +112,7 @@ func (s *scanner) messages() {
 	o := s.o
 	s.last, s.user, s.leading, s.answer, s.carried = message{}, false, true, tally{}, 0
 	s.replied, s.before = false, 0
+	s.past, s.pastMarks, s.newMarks = nil, nil, nil // of a list that counts no more
 	o.Count, o.History, o.Signed = 0, false, false
 	o.FirstUser, o.PriorUser, o.LastUser, o.AfterUser = o.FirstUser[:0], o.PriorUser[:0], o.LastUser[:0], o.AfterUser[:0]
 	o.Leading = o.Leading[:0]
@@ -120,19 +122,34 @@ func (s *scanner) messages() {
 	o.elements, o.Replies = o.elements[:1], o.Replies[:0]
 
 	c := s.peek()
-	from := s.i
+	s.from = s.i
 	switch {
 	case c == '[':
-		for s.open(); s.more(']'); {
-			s.element()
-		}
-		s.endAnswer()
+		s.open()
+		s.restOfMessages()
+		return
 	case c == '"' && o.Format == Responses:
 		s.stringInput()
 	default:
 		s.skip()
 	}
-	o.Conversation = Span{from, s.i}
+	o.Conversation = Span{s.from, s.i}
+}
+
+// restOfMessages reads what is left of the list of messages.
+func (s *scanner) restOfMessages() {
+	marking := s.o.Known != nil && s.o.Known.Hash != nil && s.o.Conversed != "" && s.sum != nil
+	if marking {
+		s.nextMark = s.i + max(pastStep, (len(s.b)-s.i)/pastShare)
+	}
+	for s.more(']') {
+		s.element()
+		if marking {
+			s.mark()
+		}
+	}
+	s.endAnswer()
+	s.o.Conversation = Span{s.from, s.i}
 }
 
 // userRole is the role that a string input has.

@@ -6,15 +6,22 @@ import (
 	"sync"
 )
 
-// Known remembers lists of tools that were read to their ends. An agent sends
-// the same list with each request, and often it is most of a small body: one
-// that is known is compared by its hash, at memory's speed, in the place of
-// being read once more. What Scan finds is the same with and without. It is
-// safe for concurrent use.
+// Known remembers lists of tools that were read to their ends, and what was
+// found in the beginnings of bodies. An agent sends the same list with each
+// request, and often it is most of a small body; and a conversation's next
+// body mostly begins as its last one did. What is known is compared by its
+// hash, at memory's speed, in the place of being read once more. What Scan
+// finds is the same with and without. One Known is for one Sum; it is safe for
+// concurrent use.
 type Known struct {
+	// Hash tells beginnings of bodies apart; it must be seeded by chance, as
+	// bodies hold words of strangers. Without it only tools are remembered.
+	Hash func([]byte) uint64
+
 	mu    sync.Mutex
 	lists [knownLists]toolList
 	next  int // the place that is given up next
+	pasts pasts
 }
 
 const (

@@ -33,6 +33,11 @@ type scanner struct {
 
 	o *Outline
 	conversation
+
+	past      *past // that the body goes on from
+	pastMarks []mark
+	newMarks  []mark
+	nextMark  int // where the next mark may be
 }
 
 func (s *scanner) fail(err error) {

@@ -90,6 +90,10 @@ type Outline struct {
 	// Known, if set, spares Scan what was read before in another body. It
 	// stays from one body to the next.
 	Known *Known
+	// Conversed names the conversation that the body is likely of: what Known
+	// remembers of it may be the body's beginning. Empty when that is not
+	// known. It stays, too, and has no say in what is found.
+	Conversed string
 
 	Format Format
 	// Err says why the scan stopped: the body is not one JSON object. Then

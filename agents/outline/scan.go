@@ -21,6 +21,7 @@ func (o *Outline) Scan(f Format, body []byte, sum Sum) {
 		o.Err = s.err
 		return
 	}
+	s.keepPast()
 	s.finish()
 }
 
@@ -44,17 +45,23 @@ func (o *Outline) reset(f Format) {
 		arena:      o.arena[:0],
 		kept:       o.kept,
 		Known:      o.Known,
+		Conversed:  o.Conversed,
 	}
 }
 
 // body reads the whole body.
 func (s *scanner) body() {
-	if s.peek() != '{' {
+	switch {
+	case s.resume():
+		s.restOfMessages()
+	case s.peek() == '{':
+		s.open()
+	default:
 		s.fail(errNotObject)
 		return
 	}
 	comma := -1
-	for s.open(); s.more('}'); {
+	for s.more('}') {
 		if s.b[s.i-1] == ',' {
 			comma = s.i - 1
 		}

@@ -176,6 +176,15 @@ func BenchmarkBody(b *testing.B) {
 				b.Fatal(len(keys), o.Err)
 			}
 		})
+		grown := outline.Outline{Known: &outline.Known{Hash: prefix.Fingerprint}, Conversed: "a"}
+		grown.Scan(outline.Messages, claudeBody(3_200_000, 500, c.lines), prefix.Sum)
+		run("goeson", func() {
+			grown.Scan(outline.Messages, body, prefix.Sum)
+			keys = prefix.Chain(keys[:0], "claude-code", grown.Elements)
+			if len(keys) != 501 {
+				b.Fatal(len(keys), grown.Err)
+			}
+		})
 		run("indexbyte", func() {
 			if plainScan(body) == 0 {
 				b.Fatal("no keys")

@@ -12,6 +12,7 @@ package prefix
 import (
 	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"strconv"
 
 	"github.com/zeebo/xxh3"
@@ -39,6 +40,13 @@ func Chain(dst []Key, agent string, elements []uint64) []Key {
 	}
 	return dst
 }
+
+var chance = maphash.Bytes(maphash.MakeSeed(), nil)
+
+// Fingerprint hashes bytes as they stand, for comparisons within this process:
+// it is seeded by chance, so that nobody can write two texts that it takes for
+// one.
+func Fingerprint(b []byte) uint64 { return xxh3.HashSeed(b, chance) }
 
 // Format writes a key as the request log holds it: 16 hex digits.
 func Format(k Key) string {

@@ -223,3 +223,21 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a scan, %d keys, %v", allocs, len(keys), o.Err)
 	}
 }
+
+func TestFingerprintsTellTextsApart(t *testing.T) {
+	text := []byte(strings.Repeat("0123456789abcdef", 64))
+	for _, n := range []int{0, 1, 16, 17, 240, 241, 1024} {
+		a := prefix.Fingerprint(text[:n])
+		if b := prefix.Fingerprint([]byte(string(text[:n]))); a != b {
+			t.Errorf("%d bytes: %x and %x of one text", n, a, b)
+		}
+		if n == 0 {
+			continue
+		}
+		other := []byte(string(text[:n]))
+		other[n/2] ^= 1
+		if prefix.Fingerprint(other) == a || prefix.SumText(text[:n]) == a {
+			t.Errorf("%d bytes: %x of another text, or without a seed", n, a)
+		}
+	}
+}
