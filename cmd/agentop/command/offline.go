@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 
 	"agentop/agents"
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/worker"
 	"agentop/router/config"
 	"agentop/router/control"
 )
@@ -62,30 +61,11 @@ func statusOf(dir home.Home, c *config.Config, bad error) control.Status {
 		return s
 	}
 	s.Warnings = c.Warnings()
-	names := slices.Concat(knownAgents, slices.Sorted(maps.Keys(c.Agents)))
-	for i, name := range names {
-		if slices.Index(names, name) < i {
-			continue
-		}
-		s.Agents = append(s.Agents, control.AgentStatus{
-			Agent: name, Server: c.Agents[name].Server, Upstream: c.UpstreamWords(name),
-		})
+	for _, name := range worker.AgentNames(c) {
+		s.Agents = append(s.Agents, worker.DescribeAgent(c, name))
 	}
 	for i := range c.Servers {
-		s.Servers = append(s.Servers, serverOf(&c.Servers[i]))
+		s.Servers = append(s.Servers, worker.DescribeServer(&c.Servers[i]))
 	}
 	return s
-}
-
-func serverOf(s *config.Server) control.Server {
-	out := control.Server{Name: s.Name, URL: s.URL, Key: s.Key.String(), Health: control.Health{State: "unknown"}}
-	for _, r := range s.Rename {
-		out.Rename = append(out.Rename, control.Rename{Glob: r.Glob, Name: r.Name})
-	}
-	for _, m := range s.Pool {
-		out.Members = append(out.Members, control.Member{
-			Name: m.Name, URL: m.URL, Capacity: m.Capacity, Cost: m.Cost, Health: control.Health{State: "unknown"},
-		})
-	}
-	return out
 }

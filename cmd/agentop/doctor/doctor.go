@@ -7,6 +7,7 @@ package doctor
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"agentop/agents/setup"
@@ -125,12 +126,7 @@ func (d *Doctor) Run(ctx context.Context) []Finding {
 
 // Any says whether one of the findings is of the level.
 func Any(found []Finding, level Level) bool {
-	for _, f := range found {
-		if f.Level == level {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(found, func(f Finding) bool { return f.Level == level })
 }
 
 func (d *Doctor) ok(check, text string) {

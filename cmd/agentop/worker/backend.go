@@ -3,9 +3,9 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
-	"sort"
 	"time"
 
 	"agentop/agents"
@@ -69,19 +69,27 @@ func (w *Worker) logStatus() control.Log {
 	return s
 }
 
-// agentStatus lists the known agents, then other configured ones by name.
-func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
+// AgentNames are the agents that lists show: the known ones, then other
+// configured ones by name.
+func AgentNames(c *config.Config) []string {
 	names := agents.Known()
-	var others []string
-	for name := range c.Agents {
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		if !slices.Contains(names, name) {
-			others = append(others, name)
+			names = append(names, name)
 		}
 	}
-	sort.Strings(others)
+	return names
+}
+
+// DescribeAgent tells of an agent what the configuration does.
+func DescribeAgent(c *config.Config, name string) control.AgentStatus {
+	return control.AgentStatus{Agent: name, Server: c.Agents[name].Server, Upstream: c.UpstreamWords(name)}
+}
+
+func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
 	var list []control.AgentStatus
-	for _, name := range append(names, others...) {
-		a := control.AgentStatus{Agent: name, Server: c.Agents[name].Server, Upstream: c.UpstreamWords(name)}
+	for _, name := range AgentNames(c) {
+		a := DescribeAgent(c, name)
 		a.LastSeen, a.Version = w.router.Seen(agents.Agent(name))
 		for _, n := range w.router.Running(agents.Agent(name)) {
 			a.Running += n
@@ -91,17 +99,25 @@ func (w *Worker) agentStatus(c *config.Config) []control.AgentStatus {
 	return list
 }
 
-func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.Server {
-	out := control.Server{Name: s.Name, URL: s.URL, Key: s.Key.String()}
+// DescribeServer tells of a server what the configuration does; its health is
+// unknown.
+func DescribeServer(s *config.Server) control.Server {
+	unknown := control.Health{State: "unknown"}
+	out := control.Server{Name: s.Name, URL: s.URL, Key: s.Key.String(), Health: unknown}
 	for _, r := range s.Rename {
 		out.Rename = append(out.Rename, control.Rename{Glob: r.Glob, Name: r.Name})
 	}
+	for _, m := range s.Pool {
+		out.Members = append(out.Members, control.Member{Name: m.Name, URL: m.URL, Capacity: m.Capacity, Cost: m.Cost, Health: unknown})
+	}
+	return out
+}
+
+func (w *Worker) serverStatus(s *config.Server, running map[string]int) control.Server {
+	out := DescribeServer(s)
 	out.Warnings = w.serverWarnings(s)
 	out.Health, out.FirstMS, out.Streams, out.Members = w.router.ServerState(s)
-	out.Running = running[s.Name]
-	for _, m := range s.Pool {
-		out.Running += running[s.Name+"/"+m.Name]
-	}
+	out.Running = runningOn(running, s)
 	return out
 }
 
@@ -252,7 +268,7 @@ func (w *Worker) AddServer(ctx context.Context, spec control.ServerSpec) (contro
 	}
 	old, changed := w.config.Current().Server(spec.Name)
 	if change.Changed = changed; changed {
-		change.Running = w.runningOn(old)
+		change.Running = runningOn(w.router.Running(""), old)
 		change.Agents = w.config.Current().AgentsOf(spec.Name)
 	}
 	if spec.Secret != "" {
@@ -280,7 +296,7 @@ func (w *Worker) RemoveServer(ctx context.Context, name string) (control.ServerC
 	if !ok {
 		return change, unknownServer(name)
 	}
-	change.Changed, change.Running, change.Agents = true, w.runningOn(server), c.AgentsOf(name)
+	change.Changed, change.Running, change.Agents = true, runningOn(w.router.Running(""), server), c.AgentsOf(name)
 	if err := w.edit(func(data []byte) ([]byte, error) { return config.RemoveServer(data, name) }); err != nil {
 		return change, err
 	}
@@ -290,8 +306,8 @@ func (w *Worker) RemoveServer(ctx context.Context, name string) (control.ServerC
 	return change, nil
 }
 
-func (w *Worker) runningOn(s *config.Server) int {
-	running := w.router.Running("")
+// runningOn counts what runs on a server and on its members.
+func runningOn(running map[string]int, s *config.Server) int {
 	n := running[s.Name]
 	for _, m := range s.Pool {
 		n += running[s.Name+"/"+m.Name]

@@ -12,9 +12,10 @@ import (
 // conversations. A command says it before it changes anything; an edit by hand
 // can only be told of once it is in force.
 func (w *Worker) tellChanges(old, now *config.Config) {
+	running := w.router.Running("")
 	for i := range old.Servers {
 		s := &old.Servers[i]
-		n := w.runningOn(s)
+		n := runningOn(running, s)
 		if n == 0 {
 			continue
 		}
