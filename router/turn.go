@@ -2,7 +2,6 @@ package router
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -57,13 +56,23 @@ type turn struct {
 }
 
 func (r *Router) begin(w http.ResponseWriter, req *http.Request) *turn {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	return &turn{
-		r: r, w: w, in: req, cfg: r.Config(), id: "req_" + hex.EncodeToString(id[:]),
+		r: r, w: w, in: req, cfg: r.Config(), id: requestID(),
 		started: r.Now(), scratch: takeScratch(),
 		rec: agents.Recognition{Agent: agents.Other},
 	}
+}
+
+// requestID makes an id of letters alone: OpenCode reads an error's whole body
+// for 429, 500, 503 and the like, and asks again for a minute where it finds
+// them, whatever the status.
+func requestID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
+	for i := range id {
+		id[i] = 'a' + id[i]%16
+	}
+	return "req_" + string(id[:])
 }
 
 // guard refuses what does not come from a program of this user.
