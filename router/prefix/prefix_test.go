@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agentop/agents/outline"
+	"agentop/cmd/testkit"
 	"agentop/router/prefix"
 )
 
@@ -218,8 +219,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		o.Scan(outline.Messages, body, prefix.Sum)
 		keys = prefix.Chain(keys[:0], "claude-code", o.Elements)
 	})
-	// The pool of decoders may be emptied by a garbage collection in between.
-	if o.Err != nil || len(keys) == 0 || allocs >= 1 {
+	// The pool of decoders may be emptied by a garbage collection in between,
+	// and loses some on purpose under the race detector.
+	if o.Err != nil || len(keys) == 0 || allocs >= 1 && !testkit.Race {
 		t.Errorf("%v allocations a scan, %d keys, %v", allocs, len(keys), o.Err)
 	}
 }
