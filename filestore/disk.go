@@ -124,6 +124,7 @@ func readOpen(f File, limit int64) (c contents, err error) {
 		return c, fmt.Errorf("%w: it does not begin with {", ErrCorrupt)
 	}
 	b := make([]byte, size)
+	populate(b)
 	n, err := io.ReadFull(r, b)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = nil // it was cut while being read; decoding will tell

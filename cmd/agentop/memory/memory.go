@@ -16,6 +16,14 @@ import (
 // cheap; Go's own 100 would double them.
 const percent = 30
 
+// Hurry keeps the garbage collector from a process that is starting: it would
+// take longer than what it gains. Settle follows.
+func Hurry() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
+
 // Settle makes the garbage collector go for little memory. GOGC in the
 // environment stands above it.
 func Settle() {

@@ -15,27 +15,27 @@ import (
 // may move a conversation that this one has pinned, each look-up looks whether
 // the file has changed.
 type pins struct {
-	store  filestore.Store
-	shared *atomic.Bool // another worker lives
+	store  func() filestore.Store // waits until it is open
+	shared *atomic.Bool           // another worker lives
 }
 
 func (p pins) Get(key string) (string, bool) {
 	if p.shared.Load() {
-		p.store.Refresh()
+		p.store().Refresh()
 	}
-	value, ok, err := p.store.Get(key)
+	value, ok, err := p.store().Get(key)
 	return value, ok && err == nil
 }
 
 func (p pins) Put(ctx context.Context, key, value string, ttl time.Duration, durable bool) error {
 	if durable {
-		return p.store.SetDurable(ctx, key, value, ttl)
+		return p.store().SetDurable(ctx, key, value, ttl)
 	}
-	return p.store.Set(key, value, ttl)
+	return p.store().Set(key, value, ttl)
 }
 
 func (p pins) Delete(ctx context.Context, key string) error {
-	_, err := p.store.DeleteDurable(ctx, key)
+	_, err := p.store().DeleteDurable(ctx, key)
 	return err
 }
 

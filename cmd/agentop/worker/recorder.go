@@ -19,8 +19,10 @@ import (
 // Join gives the store and the request log the shapes in which the router
 // wants its two witnesses. shared says whether another worker lives besides.
 func Join(store filestore.Store, log *reqlog.Log, shared *atomic.Bool) (router.PinStore, router.Recorder) {
-	return pins{store, shared}, recorder{log, new(atomic.Int64)}
+	return pins{func() filestore.Store { return store }, shared}, newRecorder(log)
 }
+
+func newRecorder(log *reqlog.Log) recorder { return recorder{log, new(atomic.Int64)} }
 
 // recorder is the request log as the router wants it. What is not known may
 // have been written by another worker a moment ago.
@@ -135,15 +137,23 @@ func (w *Worker) gauges() metrics.Gauges {
 // warnings are the lines that a start and `status` show: of the configuration,
 // and of the files that hold keys.
 func (w *Worker) warnings(c *config.Config) []string {
+	return append(w.configWarnings(c), w.storeWarnings()...)
+}
+
+func (w *Worker) configWarnings(c *config.Config) []string {
 	list := append(c.Warnings(), w.keys.Warnings()...)
 	if len(w.wide) > 0 { // at the start; somebody may have mended it since
 		list = append(list, wideFiles(w.opts.Home)...)
 	}
-	for _, name := range w.store.State().SetAside {
-		list = append(list, fmt.Sprintf("pins.json was damaged and is set aside as %s; pins that were not whole in it are taken from the request log", name))
-	}
 	if c.Token == "" && !router.TellsOwners() {
 		list = append(list, "this system does not tell which account connects: set `token` in config.yaml and run `agentop agent enable` again, so that other accounts cannot use your servers")
+	}
+	return list
+}
+
+func (w *Worker) storeWarnings() (list []string) {
+	for _, name := range w.store.State().SetAside {
+		list = append(list, fmt.Sprintf("pins.json was damaged and is set aside as %s; pins that were not whole in it are taken from the request log", name))
 	}
 	return list
 }
@@ -164,10 +174,9 @@ func movedListen(listen string, bound []string) string {
 	return fmt.Sprintf("config.yaml has `listen: %s`, but the proxy is on %s: run `agentop service restart`, then `agentop agent enable` for each agent", listen, bound[0])
 }
 
-// warn writes the warnings of a configuration to the log, at each start and
-// when it changes.
-func (w *Worker) warn(c *config.Config) {
-	for _, line := range w.warnings(c) {
+// warn writes warnings to the log.
+func (w *Worker) warn(list []string) {
+	for _, line := range list {
 		w.log.Warn(line)
 	}
 }

@@ -51,7 +51,7 @@ type Worker struct {
 	opts    Options
 	log     *slog.Logger
 	config  *config.Watcher
-	store   filestore.Store
+	store   *late
 	reqlog  *reqlog.Log
 	keys    *credential.Resolver
 	router  *router.Router
@@ -77,6 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Home.Create(); err != nil {
 		return err
 	}
+	memory.Hurry()
 	w := &Worker{opts: o, started: time.Now(), restored: make(chan struct{})}
 	logFile := openProxyLog(o.Home)
 	defer logFile.Close()
@@ -98,11 +99,8 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	if err := w.config.Err(); err != nil {
 		return err
 	}
-	// A store that cannot be opened still serves from memory and says so.
-	w.store, err = filestore.Open(ctx, "file://"+w.opts.Home.Pins(), filestore.WithLogger(w.log), filestore.WithMemoryFallback())
-	if err != nil {
-		return fmt.Errorf("open pins: %w", err)
-	}
+	w.keys = credential.NewResolver(w.opts.Home.Keys())
+	w.wide = wideFiles(w.opts.Home)
 	w.reqlog, err = reqlog.Open(w.opts.Home.LogDir(), reqlog.Options{
 		Warn:     func(text string) { w.log.Warn(text) },
 		MaxBytes: logLimit(w.opts.Home.String()),
@@ -110,22 +108,19 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open request log: %w", err)
 	}
-	w.keys = credential.NewResolver(w.opts.Home.Keys())
+	// The log's folder is there now, so what the store tells is not lost.
+	w.store = openLate(ctx, w.opts.Home, func() { w.beginWarning(w.storeWarnings()) }, filestore.WithLogger(w.log))
+	w.beginWarning(w.configWarnings(w.config.Current()))
 	w.answers.load(w.opts.Home.Servers())
 	w.hub = control.NewHub(w.snapshot)
 	meter := metrics.New(w.opts.Version, w.gauges())
-	pins, record := Join(w.store, w.reqlog, &w.others.shared)
+	pins, record := pins{w.store.get, &w.others.shared}, newRecorder(w.reqlog)
 	w.router = router.New(router.Parts{
 		Config: w.config.Current, Pins: pins, Recorder: record, Credentials: keys{w.keys},
 		Meter: meter, Metrics: meter, Logger: w.log, Now: time.Now, Publish: w.publish, Watched: w.hub.Listening, Formats: spoken{w, ctx},
 	})
-	w.wide = wideFiles(w.opts.Home)
-	w.warn(w.config.Current())
-	for _, line := range w.warnings(w.config.Current()) { // a terminal shows no log
-		_, _ = fmt.Fprintln(w.opts.Stderr, "agentop: warning: "+line)
-	}
 	w.config.OnChange(func(old, now *config.Config) {
-		w.warn(now)
+		w.warn(w.warnings(now))
 		w.tellChanges(old, now)
 		w.publishStatus()
 		if old.Titles != now.Titles && w.hub.Listening() {
@@ -138,6 +133,14 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	}
 	w.watchOthers(ctx)
 	return nil
+}
+
+// beginWarning tells what there is to be warned of at the start.
+func (w *Worker) beginWarning(list []string) {
+	w.warn(list)
+	for _, line := range list { // a terminal shows no log
+		_, _ = fmt.Fprintln(w.opts.Stderr, "agentop: warning: "+line)
+	}
 }
 
 // configError tells that the file on disk is not in force, or is again.
@@ -154,7 +157,7 @@ func (w *Worker) load(ctx context.Context) {
 	if err := w.reqlog.Load(ctx); err != nil && ctx.Err() == nil {
 		w.log.Error("read the request log back", "error", err)
 	}
-	w.router.Restore(storedPins(w.store), w.rows())
+	w.router.Restore(storedPins(w.store.get()), w.rows())
 	w.publishStatus()
 	memory.GiveBack() // reading back leaves more behind than it keeps
 }
@@ -207,6 +210,8 @@ func (w *Worker) serve(ctx context.Context) error {
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
+	case <-w.store.broken:
+		return w.store.err
 	case <-ctx.Done():
 		began = time.Now()
 	case <-another:
@@ -269,7 +274,7 @@ const loadWait = 5 * time.Second
 func (w *Worker) close() error {
 	w.rest.Stop()
 	w.others.stop()
-	return errors.Join(w.reqlog.Close(), w.store.Close())
+	return errors.Join(w.reqlog.Close(), w.store.close())
 }
 
 func closeAll(listeners []net.Listener) {
