@@ -254,7 +254,7 @@ func TestProxyEnvironment(t *testing.T) {
 	defer local.Close()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProxyEnvironment$", "-test.count=1")
 	cmd.Env = append(os.Environ(), "AGENTOP_TEST_PROXIED=1", "AGENTOP_TEST_LOCAL="+local.URL, "HTTP_PROXY="+proxy.URL, "HTTPS_PROXY="+proxy.URL,
-		"http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "NO_PROXY=direct.invalid", "no_proxy=direct.invalid")
+		"http_proxy="+proxy.URL, "https_proxy="+proxy.URL, "NO_PROXY=direct..invalid", "no_proxy=direct..invalid")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -277,7 +277,8 @@ func proxied(t *testing.T) {
 	}{
 		{"http://gpu.invalid", 200, "by proxy"},
 		{"https://secure.invalid", 503, "agentop: "},
-		{"http://direct.invalid", 503, "was not found"},
+		// No name at all, which is known without a name server.
+		{"http://direct..invalid", 503, "was not found"},
 		{os.Getenv("AGENTOP_TEST_LOCAL"), 200, "direct"},
 	} {
 		res, text := hello(newRig(t, oneServer, c.url, ""))

@@ -45,8 +45,9 @@ func TestTroubleSaysWhichAndWhatToType(t *testing.T) {
 	}{
 		{"nothing listens", "http://" + unused(t), kinds.Key, config.KeyStored, false,
 			"glm: nothing listens at HOST (connection refused); start the server, or correct the URL: `agentop server add glm URL`"},
-		{"no such name", "http://no-such-host.invalid", kinds.Key, config.KeyStored, false,
-			"glm: the host name no-such-host.invalid was not found; correct the URL: `agentop server add glm URL`"},
+		// No name at all, which is known without a name server.
+		{"no such name", "http://no-such-host..invalid", kinds.Key, config.KeyStored, false,
+			"glm: the host name no-such-host..invalid was not found; correct the URL: `agentop server add glm URL`"},
 		{"unknown authority", secure.URL, kinds.Key, config.KeyStored, false,
 			"glm: the certificate of HOST is signed by an authority that is not known here; write `ca_file: /path/to/ca.pem` under glm in config.yaml"},
 		{"https to a plain server", "https" + strings.TrimPrefix(good.URL, "http"), kinds.Key, config.KeyStored, false,
