@@ -15,7 +15,7 @@ const lowestPort, pastPorts = 20_000, 32_000
 func FreeAddress() (string, error) {
 	var failed error
 	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(pastPorts-lowestPort))
+		address := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(pastPorts-lowestPort)) //nolint:gosec // no secret
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			failed = err
