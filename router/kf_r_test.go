@@ -357,6 +357,39 @@ func TestKF_R17_BombsCostNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
+func TestKF_R17_ABombDisturbsNoStream(t *testing.T) {
+	step := newLockstep(t, "")
+	b := newBench(t, scripted(fakeserver.Behaviour{Events: 100, TextBytes: 4000, Gate: step.gate}))
+	b.configure(fmt.Sprintf("max_body: 16 MB\nservers:\n  a: {url: %s, key: none}\nagents:\n  claude-code: {server: a}\n", b.servers["a"].URL()))
+	bomb := encodeAll(t, "zstd", io.LimitReader(zeroes{}, 256<<20))
+	streaming := b.claude("s1", user("hello"))
+	statuses := make(chan int)
+	for i := range 4 {
+		go func() {
+			header := claudeHeader(fmt.Sprint("bomb-", i))
+			header.Set("Content-Encoding", "zstd")
+			req, _ := http.NewRequest("POST", b.url+"/claude-code/v1/messages", bytes.NewReader(bomb))
+			req.Header = header
+			res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+			if err != nil {
+				statuses <- 0
+				return
+			}
+			_ = res.Body.Close()
+			statuses <- res.StatusCode
+		}()
+	}
+	events := step.read(t, streaming)
+	for range 4 {
+		if got := <-statuses; got != http.StatusRequestEntityTooLarge {
+			t.Errorf("a bomb was answered %d, want 413", got)
+		}
+	}
+	if got, want := strings.Join(events, ""), string(b.last("a").Answer); got != want || len(events) < 100 {
+		t.Errorf("beside the bombs the client got %d events, %d bytes, of %d bytes that were sent", len(events), len(got), len(want))
+	}
+}
+
 func TestKF_R17_AWindowLargerThanNeededIsRefused(t *testing.T) {
 	// A frame header alone that asks for a window of 3.75 TB.
 	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0x01, 0x00, 0x00}
