@@ -79,7 +79,7 @@ var faults = []fault{
 	// What is remembered.
 	{"keys: known when the turn ends, not at once", placeGo, "t.r.Recorder.Register(t.conv, d.Server, t.scratch.keys[len(t.scratch.keys)-1], t.started)", "_ = t.started", turns},
 	{"marks: known when the turn has ended", recordGo, "t.answer.whole = t.learn", "_ = t.learn", simulate},
-	{"marks: not logged", recordGo, "l.Mark = string(appendHex(nil, sum.Mark))", "l.Mark = \"\"", simulate},
+	{"marks: not logged", recordGo, "l.Mark = prefix.Format(sum.Mark)", "l.Mark = prefix.Format(0)[:0]", simulate},
 	{"marks: any answer has one", placeGo, "const minMark = 48", "const minMark = 1", []string{"router"}},
 	{"keys: not logged", recordGo, "if isMain(t.decision.Turn) {\n\t\tl.Key", "if false {\n\t\tl.Key", turns},
 	{"response ids: not logged", recordGo, "l.Responses = []string{sum.ResponseID}", "l.Responses = nil", simulate},
@@ -94,7 +94,7 @@ var faults = []fault{
 	{"index: side replies are not remembered", "router/reqlog/fact.go", "case f.side && (f.mark != 0 || len(f.resp) > 0):", "case f.side && f.mark != 0 && f.mark == 0:", memory},
 	{"index: side replies are their session's", "router/reqlog/fact.go", "case f.main && f.session != \"\":", "case f.session != \"\":", memory},
 	{"index: one owner for a value", "router/reqlog/table.go", "if l.n < maxOwners {", "if l.n < 2 {", memory},
-	{"index: the second owner takes over", "router/reqlog/table.go", "if !t.convs.current(e.owner) {\n\t\t\te.owner = who", "if e.owner != who {\n\t\t\te.owner = who", memory},
+	{"index: the second owner takes over", "router/reqlog/table.go", "if !t.convs.current(*has) {\n\t\t\t*has = who", "if *has != who {\n\t\t\t*has = who", memory},
 	{"index: a move leaves lists as they are", "router/reqlog/table.go", "s.lists[j].dead = true", "s.lists[j].dead = false", caps},
 	{"cap: keys without bound", "router/reqlog/table.go", "if t.count.Load() >= t.limit {", "if t.count.Load() < 0 {", caps},
 	{"cap: dropped values are not counted", "router/reqlog/table.go", "t.lost.Add(1)", "_ = t.lost.Load()", caps},
