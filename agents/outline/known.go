@@ -2,7 +2,6 @@ package outline
 
 import (
 	"bytes"
-	"hash/maphash"
 	"sync"
 )
 
@@ -14,8 +13,8 @@ import (
 // finds is the same with and without. One Known is for one Sum; it is safe for
 // concurrent use.
 type Known struct {
-	// Hash tells beginnings of bodies apart; it must be seeded by chance, as
-	// bodies hold words of strangers. Without it only tools are remembered.
+	// Hash is what bytes are compared by; it must be seeded by chance, as
+	// bodies hold words of strangers. Without it nothing is remembered.
 	Hash func([]byte) uint64
 
 	mu    sync.Mutex
@@ -39,11 +38,9 @@ type toolList struct {
 	all, server int
 }
 
-var knownSeed = maphash.MakeSeed()
-
 // find returns the list that b begins with, if it is known.
 func (k *Known) find(b []byte) (toolList, bool) {
-	if k == nil {
+	if k == nil || k.Hash == nil {
 		return toolList{}, false
 	}
 	k.mu.Lock()
@@ -51,7 +48,7 @@ func (k *Known) find(b []byte) (toolList, bool) {
 	k.mu.Unlock()
 	for i := range lists {
 		l := &lists[i]
-		if l.size > 0 && l.size <= len(b) && bytes.Equal(l.head[:], b[:knownHead]) && maphash.Bytes(knownSeed, b[:l.size]) == l.hash {
+		if l.size > 0 && l.size <= len(b) && bytes.Equal(l.head[:], b[:knownHead]) && k.Hash(b[:l.size]) == l.hash {
 			return *l, true
 		}
 	}
@@ -60,10 +57,10 @@ func (k *Known) find(b []byte) (toolList, bool) {
 
 // add remembers a list that was read to its end.
 func (k *Known) add(list []byte, all, server int) {
-	if k == nil || len(list) < smallestKnown {
+	if k == nil || k.Hash == nil || len(list) < smallestKnown {
 		return
 	}
-	l := toolList{size: len(list), hash: maphash.Bytes(knownSeed, list), all: all, server: server}
+	l := toolList{size: len(list), hash: k.Hash(list), all: all, server: server}
 	copy(l.head[:], list)
 	k.mu.Lock()
 	defer k.mu.Unlock()

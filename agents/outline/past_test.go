@@ -9,6 +9,8 @@ import (
 	"testing"
 )
 
+var knownSeed = maphash.MakeSeed()
+
 func seededHash(b []byte) uint64 { return maphash.Bytes(knownSeed, b) }
 
 // talk is a conversation's body that grows: what stands before its messages,
