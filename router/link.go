@@ -258,8 +258,7 @@ func (b *linkBody) Read(p []byte) (int, error) {
 // be sent with them is one write less, and one wake-up less for the client.
 const shortly = 500 * time.Microsecond
 
-// waiting reports whether some of the body can be read without waiting, or
-// came shortly.
+// waiting implements coming.
 func (b *linkBody) waiting() bool {
 	if b.over {
 		return false
@@ -274,6 +273,13 @@ func (b *linkBody) waiting() bool {
 			_ = b.link.SetReadDeadline(time.Time{}) // as above
 			return there
 		}
+	}
+}
+
+// await implements coming.
+func (b *linkBody) await() {
+	if !b.over {
+		_, _ = b.link.r.Peek(1) // the read that follows tells what went wrong
 	}
 }
 

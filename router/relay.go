@@ -18,7 +18,7 @@ var errSwitched = errors.New("server switched protocols unasked")
 // panics with http.ErrAbortHandler when the body breaks: that cuts the
 // client's connection, which is how a client can tell.
 func (t *turn) pass(res *http.Response, to *target) {
-	ready, _ := res.Body.(interface{ waiting() bool })
+	next, _ := res.Body.(coming)
 	t.observe(res, to)
 	defer res.Body.Close() // a second time where the answer was read to its end
 	if res.StatusCode == http.StatusSwitchingProtocols {
@@ -34,13 +34,13 @@ func (t *turn) pass(res *http.Response, to *target) {
 	}
 	t.w.WriteHeader(res.StatusCode)
 	out := http.NewResponseController(t.w)
-	if ready == nil || !ready.waiting() {
+	if next == nil || !next.waiting() {
 		// The head is sent when it is there and not with the body's first
 		// bytes: a body that breaks before them is then a cut answer for the
 		// client too, and not a connection that never gave one.
 		_ = out.Flush() // the client may be gone: the body's copy tells
 	}
-	if !t.passBody(res.Body, out) {
+	if !t.passBody(res.Body, next, out) {
 		_ = out.Flush() // at least the head
 		panic(http.ErrAbortHandler)
 	}
@@ -65,46 +65,53 @@ const (
 )
 
 var (
-	smallPieces = sync.Pool{New: func() any { return new([smallPiece]byte) }}
-	largePieces = sync.Pool{New: func() any { return new([largePiece]byte) }}
+	smallPieces = pieces(smallPiece)
+	largePieces = pieces(largePiece)
 )
 
-// passBody reports whether the body came to its end, all of it passed on.
-func (t *turn) passBody(body io.Reader, out *http.ResponseController) bool {
-	first := smallPieces.Get().(*[smallPiece]byte)
-	whole, full := copyAtOnce(t.w, out, body, first[:], true)
-	smallPieces.Put(first)
-	if !full {
-		return whole
-	}
-	more := largePieces.Get().(*[largePiece]byte)
-	whole, _ = copyAtOnce(t.w, out, body, more[:], false)
-	largePieces.Put(more)
-	return whole
+func pieces(size int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		p := make([]byte, size)
+		return &p
+	}}
 }
 
-// copyAtOnce copies body by p until it ends; with leave set, only until p was
-// filled, which it reports.
-func copyAtOnce(w io.Writer, out *http.ResponseController, body io.Reader, p []byte, leave bool) (whole, full bool) {
+// coming is a body that can be waited for without memory to read it into.
+type coming interface {
+	// waiting reports whether some of the body is there, or came shortly.
+	waiting() bool
+	// await returns when some of the body is there, or its end.
+	await()
+}
+
+// passBody reports whether the body came to its end, all of it passed on.
+func (t *turn) passBody(body io.Reader, next coming, out *http.ResponseController) bool {
+	memory := smallPieces
 	for {
-		n, err := body.Read(p)
-		if n > 0 {
-			if _, err := w.Write(p[:n]); err != nil {
-				return false, false
-			}
-			if out.Flush() != nil {
-				return false, false
-			}
+		if next != nil {
+			next.await()
 		}
+		p := memory.Get().(*[]byte)
+		n, err := body.Read(*p)
+		ok := n == 0 || t.passPiece((*p)[:n], out)
+		memory.Put(p)
 		switch {
-		case err == io.EOF:
-			return true, false
+		case !ok:
+			return false
 		case err != nil:
-			return false, false
-		case leave && n == len(p):
-			return false, true
+			return err == io.EOF
+		case n == smallPiece:
+			memory = largePieces
 		}
 	}
+}
+
+// passPiece reports whether the client's connection took p.
+func (t *turn) passPiece(p []byte, out *http.ResponseController) bool {
+	if _, err := t.w.Write(p); err != nil {
+		return false
+	}
+	return out.Flush() == nil
 }
 
 // interim passes a 1xx answer on, as it came before the answer itself.
