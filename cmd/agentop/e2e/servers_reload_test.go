@@ -148,10 +148,12 @@ func (c *crowd) says(server string, args ...string) {
 // said first.
 func TestReloadAndRemovalUnderLoad(t *testing.T) {
 	c := &crowd{stage: newStage(t), home: map[string]string{}, refused: map[string]int{}}
-	hold := make(chan struct{})
+	hold, holding := make(chan struct{}), make(chan struct{})
+	holds := sync.OnceFunc(func() { close(holding) })
 	for _, name := range []string{"c", "d"} {
 		server := fakeserver.New(fakeserver.Options{Name: name, Script: func(rec *fakeserver.Record) fakeserver.Behaviour {
 			if strings.Contains(string(rec.Body), "hi from held") {
+				holds()
 				return fakeserver.Behaviour{Hold: hold}
 			}
 			return fakeserver.Behaviour{}
@@ -176,7 +178,10 @@ func TestReloadAndRemovalUnderLoad(t *testing.T) {
 	c.settle()
 	held := make(chan struct{})
 	go func() { defer close(held); c.turn("held") }()
-	until(t, func() bool { return c.servers["c"].InFlight() > 0 }, "the held turn at its server")
+	select {
+	case <-holding:
+	case <-held: // it has said why
+	}
 
 	c.says("c", "server", "remove", "c", "--yes") // removed, with a turn on its way
 	c.settle()
@@ -201,9 +206,9 @@ func TestReloadAndRemovalUnderLoad(t *testing.T) {
 	c.settle()
 	c.edit("\n  b: {", "\n  new-b: {") // renamed by hand
 	c.awaitRefusal("b")
-	if log := c.proxyLog(); !strings.Contains(log, "server b is named new-b now: a name is a server's identity, so its running conversations (") {
-		t.Errorf("the log does not tell what the new name means:\n%s", log)
-	}
+	until(t, func() bool {
+		return strings.Contains(c.proxyLog(), "server b is named new-b now: a name is a server's identity, so its running conversations (")
+	}, "the log tells what the new name means")
 	c.edit("\n  new-b: {", "\n  b: {")
 	c.settle()
 	end()
