@@ -236,7 +236,7 @@ func TestKilledSupervisorLeavesNobodyListening(t *testing.T) {
 	if !strings.Contains(s.proxyLog(), "did not end in good order") {
 		t.Error("proxy.log does not say that the last run ended badly")
 	}
-	for end := time.Now().Add(patience); syscall.Kill(worker, 0) == nil; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ended(worker); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("worker %d still lives long after its last stream", worker)
 		}

@@ -167,6 +167,15 @@ func (s *stage) kill() {
 	s.proxy = nil
 }
 
+// ended reports whether a process is gone, or dead and not waited for by
+// whoever inherited it.
+func ended(pid int) bool {
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		return bytes.Contains(stat, []byte(") Z "))
+	}
+	return syscall.Kill(pid, 0) == syscall.ESRCH
+}
+
 // said is what the proxy has written so far.
 func (s *stage) said() string {
 	text, err := os.ReadFile(s.log.Name())

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,7 +85,7 @@ func newTerminal(t *testing.T) *terminal {
 		out, err := exec.Command("tmux", "-L", term.socket, "display-message", "-p", "#{pane_pid}").Output()
 		_ = exec.Command("tmux", "-L", term.socket, "kill-server").Run()
 		if pid, bad := strconv.Atoi(strings.TrimSpace(string(out))); err == nil && bad == nil {
-			until(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, "the program in the terminal has ended")
+			until(t, func() bool { return ended(pid) }, "the program in the terminal has ended")
 		}
 	})
 	return term

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"agentop/cmd/testkit"
+	"agentop/router/control"
 )
 
 // TestPromise5_KF_X3_X5_X8_NoSecretLeaves plants keys wherever a key can be, makes
@@ -109,9 +110,11 @@ func (v *vault) processes() {
 // crash ends the proxy with all its goroutines' stacks, as a fatal mistake would.
 func (v *vault) crash() {
 	v.t.Helper()
+	worker := v.status(v.control(), func(control.Status) bool { return true }).PID
 	_ = syscall.Kill(-v.proxy.Process.Pid, syscall.SIGQUIT)
 	_ = v.proxy.Wait()
 	v.proxy = nil
+	until(v.t, func() bool { return ended(worker) }, "the worker has crashed too")
 	if said := v.said(); !strings.Contains(said, "goroutine ") {
 		v.t.Errorf("the proxy did not crash:\n%s", said)
 	}
