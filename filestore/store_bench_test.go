@@ -182,6 +182,17 @@ func BenchmarkOpening(b *testing.B) {
 			}
 		})
 	}
+	b.Run("pins=5000/new", func(b *testing.B) {
+		s, _ := openBench(b, 5000)
+		defer cpuPerOp(b)()
+		i := 5000
+		for b.Loop() {
+			i++
+			if err := s.SetDurable(context.Background(), pinKey(i), pinValue(i), month); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // BenchmarkSave compares a save of 65,536 typical pins with writing and
