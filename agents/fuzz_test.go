@@ -49,7 +49,7 @@ func FuzzRecognise(f *testing.F) {
 		if title, dir := Title(r.Outline, body, got.Agent), Dir(r.Outline, body, got.Agent); !wellFormed(title) || !wellFormed(dir) {
 			t.Fatalf("title %q dir %q", title, dir)
 		}
-		if version := Version(r.Header.Get("User-Agent")); !wellFormed(version) {
+		if version := Version(got.Agent, r.Header.Get("User-Agent")); !wellFormed(version) {
 			t.Fatalf("version %q", version)
 		}
 	})

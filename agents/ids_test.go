@@ -151,18 +151,30 @@ func TestAgentOf(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for ua, want := range map[string]string{
-		"claude-cli/2.1.332 (external, cli)":                            "2.1.332",
-		"codex_exec/0.171.0 (Linux; x86_64) term (codex_exec; 0.171.0)": "0.171.0",
-		"codex-tui/0.172.0-alpha.3 (Mac)":                               "0.172.0-alpha.3",
-		"opencode/1.18.33 ai-sdk/provider-utils/4.0.46":                 "1.18.33",
-		"Bun/1.4.0": "1.4.0",
-		"curl":      "", "": "", "x/": "", "x/ 1": "", "x/beta": "",
-		"x/1\x1b[31m":                  "1",
-		"x/" + strings.Repeat("1", 33): "",
+	for _, c := range []struct {
+		agent    Agent
+		ua, want string
+	}{
+		{ClaudeCode, "claude-cli/2.1.332 (external, cli)", "2.1.332"},
+		{Codex, "codex_exec/0.171.0 (Linux; x86_64) term (codex_exec; 0.171.0)", "0.171.0"},
+		{Codex, "codex-tui/0.172.0-alpha.3 (Mac)", "0.172.0-alpha.3"},
+		{OpenCode, "opencode/1.18.33 ai-sdk/provider-utils/4.0.46", "1.18.33"},
+		{QwenCode, "QwenCode/0.24.4 (linux; x64)", "0.24.4"},
+		{ClaudeCode, "Bun/1.4.0", ""},   // its probe
+		{ClaudeCode, "curl/7.88.1", ""}, // somebody's script
+		{OpenCode, "claude-cli/2.1.2 (external, cli)", ""},
+		{"script", "claude-cli/2.1.2 (external, cli)", ""},
+		{"script", "curl/7.88.1", "7.88.1"},
+		{"script", "curl", ""},
+		{"script", "", ""},
+		{"script", "x/", ""},
+		{"script", "x/ 1", ""},
+		{"script", "x/beta", ""},
+		{"script", "x/1\x1b[31m", "1"},
+		{"script", "x/" + strings.Repeat("1", 33), ""},
 	} {
-		if got := Version(ua); got != want {
-			t.Errorf("Version(%q) = %q, want %q", ua, got, want)
+		if got := Version(c.agent, c.ua); got != c.want {
+			t.Errorf("Version(%s, %q) = %q, want %q", c.agent, c.ua, got, c.want)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (t *turn) greet() {
 	if t.rec.Agent == "" {
 		t.rec.Agent = agents.Other
 	}
-	t.r.seen.note(t.rec.Agent, agents.Version(t.in.UserAgent()), t.started)
+	t.r.seen.note(t.rec.Agent, agents.Version(t.rec.Agent, t.in.UserAgent()), t.started)
 	t.route().set(t.w.Header())
 	t.w.WriteHeader(http.StatusOK)
 }

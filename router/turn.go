@@ -225,7 +225,7 @@ func (t *turn) recognise() *failure {
 	if n := len(t.scratch.keys); n > 0 {
 		t.key = prefix.Format(t.scratch.keys[n-1])
 	}
-	t.r.seen.note(rec.Agent, agents.Version(t.in.UserAgent()), t.started)
+	t.r.seen.note(rec.Agent, agents.Version(rec.Agent, t.in.UserAgent()), t.started)
 	return nil
 }
 
