@@ -139,7 +139,7 @@ func (o *uninstallOptions) programStays() error {
 
 // ownNames are the names of all that agentop makes in its home.
 var ownNames = []string{"config.yaml", "config.yaml.lock", "keys.json", "keys.json.lock", "pins.json", "pins.json.lock",
-	"pins.json.corrupt-*", "servers.json", "servers.json.lock", "agentop.sock", "proxy.lock", "log", "agents", ".*.tmp-*", ".*tmp*"}
+	"pins.json.corrupt-*", "pins.json.tmp-*", "servers.json", "servers.json.lock", "agentop.sock", "proxy.lock", "log", "agents", ".*.tmp-*", ".*tmp*"}
 
 // purge removes agentop's own files, and nothing else that is in its folder.
 func (o *uninstallOptions) purge(ctx context.Context, dir home.Home, keepRecords bool) error {
