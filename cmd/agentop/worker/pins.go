@@ -18,9 +18,10 @@ type late struct {
 	err    error
 }
 
-// openWait is how long a disk may take to give the pins; then memory serves,
-// with what the request log knows, until it does.
-const openWait = 5 * time.Second
+// openWait is how long a disk may take to give the pins: longer than one takes
+// to wake, and no longer than an agent is patient. Then memory serves, with
+// what the request log knows, until the disk is back.
+const openWait = 30 * time.Second
 
 // openLate opens the store of a home, and then calls opened.
 func openLate(ctx context.Context, dir home.Home, opened func(), opts ...filestore.Option) *late {
