@@ -109,7 +109,10 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open request log: %w", err)
 	}
 	// The log's folder is there now, so what the store tells is not lost.
-	w.store = openLate(ctx, w.opts.Home, func() { w.beginWarning(w.storeWarnings()) }, filestore.WithLogger(w.log))
+	// It may be open before anything here is built.
+	built := make(chan struct{})
+	defer close(built)
+	w.store = openLate(ctx, w.opts.Home, func() { <-built; w.beginWarning(w.storeWarnings()) }, filestore.WithLogger(w.log))
 	w.beginWarning(w.configWarnings(w.config.Current()))
 	w.answers.load(w.opts.Home.Servers())
 	w.hub = control.NewHub(w.snapshot)
