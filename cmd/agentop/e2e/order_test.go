@@ -83,7 +83,7 @@ func joined(t *testing.T, path string) []string {
 		call = strings.TrimSpace(call)
 		switch {
 		case strings.HasSuffix(call, "<unfinished ...>"):
-			begun[pid] = strings.TrimSuffix(call, "<unfinished ...>")
+			begun[pid] = strings.TrimSpace(strings.TrimSuffix(call, "<unfinished ...>"))
 		case resumed.MatchString(call):
 			lines = append(lines, begun[pid]+resumed.ReplaceAllString(call, ""))
 			delete(begun, pid)
