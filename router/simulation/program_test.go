@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 
 	"agentop/cmd/testkit"
 	"agentop/router/control"
+	"agentop/router/fakeserver"
 )
 
 // program is the built agentop, reached over TCP.
@@ -63,12 +63,10 @@ func withProgram(t *testing.T, seed uint64) *world {
 		}
 		t.Cleanup(func() { _ = s.Close() })
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	_ = l.Close() // the program takes it over
 	inForce := ""
 	w.apply = func(yaml string) error {
 		if yaml = "listen: " + address + "\n" + yaml; yaml == inForce {

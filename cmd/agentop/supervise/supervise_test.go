@@ -18,6 +18,7 @@ import (
 
 	"agentop/cmd/agentop/home"
 	"agentop/router/control"
+	"agentop/router/fakeserver"
 )
 
 // The test binary is the worker, too: what it does is in this variable.
@@ -188,12 +189,11 @@ func newBench(t *testing.T, mood string, change ...func(*Options)) *bench {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := fakeserver.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 func (b *bench) mood(mood string) {
