@@ -90,12 +90,14 @@ func newDocsWorld(t *testing.T) *docsWorld {
 	return w
 }
 
-// translate puts the addresses of this world in the place of the pages'.
+// translate puts the addresses of this world in the place of the pages', in
+// one pass: one's port may begin with the digits of another's.
 func (w *docsWorld) translate(line string) string {
+	var pairs []string
 	for from, to := range w.local {
-		line = strings.ReplaceAll(line, from, to)
+		pairs = append(pairs, from, to)
 	}
-	return line
+	return strings.NewReplacer(pairs...).Replace(line)
 }
 
 // startProxy is `agentop proxy` in a terminal of its own.
