@@ -15,6 +15,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"agentop/cmd/testkit"
 	"agentop/router/fakeserver"
 )
 
@@ -174,11 +175,15 @@ func allocated(f func()) int64 {
 func TestKF_R2_ReadingABodyCostsItsSizeOnceOrTwice(t *testing.T) {
 	const size = 32 << 20
 	body := bytes.Repeat([]byte("x"), size)
+	chunked := 2.3
+	if testkit.Race { // pools forget at random then
+		chunked = 4.3
+	}
 	for _, c := range []struct {
 		name   string
 		length int64
 		most   float64
-	}{{"with a length", size, 1.05}, {"chunked", -1, 2.3}} {
+	}{{"with a length", size, 1.05}, {"chunked", -1, chunked}} {
 		req, _ := http.NewRequest("POST", "/", nil)
 		req.ContentLength, req.Body = c.length, io.NopCloser(bytes.NewReader(body))
 		got := float64(allocated(func() {
