@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,12 +76,10 @@ func state(ts *testscript.TestScript) *scriptState { return ts.Value(proxyKey{})
 
 func cmdFakeProxy(ts *testscript.TestScript, _ bool, args []string) {
 	s := state(ts)
-	f, err := fakeproxy.Start(s.home)
+	f, err := fakeproxy.Start(s.home, func(f *fakeproxy.Proxy) {
+		f.Broken, f.Slow = slices.Contains(args, "broken"), slices.Contains(args, "slow")
+	})
 	ts.Check(err)
-	for _, a := range args {
-		f.Broken = f.Broken || a == "broken"
-		f.Slow = f.Slow || a == "slow"
-	}
 	s.proxy = f
 	ts.Defer(f.Stop)
 }

@@ -20,7 +20,7 @@ import (
 // catches up with it.
 var Epoch = time.Date(2131, 2, 3, 12, 0, 0, 0, time.UTC)
 
-// Proxy is a running fake. The fields may be set before it is asked anything.
+// Proxy is a running fake. Its fields are set as it starts.
 type Proxy struct {
 	Broken   bool // configuration, store and log have errors
 	Slow     bool // a preflight is never answered
@@ -33,8 +33,9 @@ type Proxy struct {
 	stop   func()
 }
 
-// Start serves in home, which it makes, until Stop.
-func Start(home string) (*Proxy, error) {
+// Start serves in home, which it makes, until Stop. set changes its fields
+// before it is asked anything.
+func Start(home string, set ...func(*Proxy)) (*Proxy, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
@@ -43,6 +44,9 @@ func Start(home string) (*Proxy, error) {
 		return nil, err
 	}
 	f := &Proxy{Sessions: sessions()}
+	for _, change := range set {
+		change(f)
+	}
 	f.Hub = control.NewHub(func() control.Event {
 		s := f.status()
 		return control.Event{Kind: control.EventSnapshot, Status: &s, Sessions: f.Sessions}
