@@ -254,10 +254,8 @@ func (f *follower) differs() bool {
 // look reads the file and lets what it finds settle.
 func (f *follower) look(settle *time.Timer) {
 	f.rewatch()
-	f.seen, _ = os.Stat(f.w.path)
-	data, err := f.w.opts.read(f.w.path)
-	f.unread = err != nil
-	if f.unread {
+	data, err := f.read()
+	if err != nil {
 		f.w.load(nil, err)
 		return
 	}
@@ -265,14 +263,30 @@ func (f *follower) look(settle *time.Timer) {
 	settle.Reset(f.w.opts.Settle)
 }
 
+// read reads the file where it is watched. A link may have come to mean
+// another folder since the last look: what changes there would not be told,
+// nor would the link's event, as the file that it tells of was seen already.
+func (f *follower) read() (data []byte, err error) {
+	for range maxReads {
+		f.seen, _ = os.Stat(f.w.path)
+		data, err = f.w.opts.read(f.w.path)
+		if !f.rewatch() {
+			break
+		}
+	}
+	f.unread = err != nil
+	return data, err
+}
+
+// maxReads bounds how often a file is read whose links change all the time.
+const maxReads = 10
+
 // settled loads the file if it is what it was a settling time ago.
 func (f *follower) settled(settle *time.Timer) {
 	if !f.waiting {
 		return
 	}
-	f.seen, _ = os.Stat(f.w.path)
-	data, err := f.w.opts.read(f.w.path)
-	f.unread = err != nil
+	data, err := f.read()
 	if err == nil && (!bytes.Equal(data, f.pending) || (data == nil) != (f.pending == nil)) {
 		f.pending = data
 		settle.Reset(f.w.opts.Settle)
@@ -287,8 +301,9 @@ func (f *follower) settled(settle *time.Timer) {
 // rewatch watches the folders of the file and of every link to it: folders,
 // since a file that is replaced by a rename is another file, and by their real
 // paths, since a link to a folder can come to mean another one. Where a link
-// lies in none of them, polling sees its change.
-func (f *follower) rewatch() {
+// lies in none of them, polling sees its change. It reports whether the folders
+// are others than before.
+func (f *follower) rewatch() (changed bool) {
 	names, err := chain(f.w.path)
 	if err != nil {
 		names = []string{f.w.path}
@@ -304,14 +319,15 @@ func (f *follower) rewatch() {
 		f.names = append(f.names, filepath.Join(folder, filepath.Base(name)))
 	}
 	if f.notify == nil {
-		return
+		return false
 	}
-	for _, old := range f.folders {
+	before := f.folders
+	for _, old := range before {
 		if !slices.Contains(folders, old) {
 			_ = f.notify.Remove(old)
 		}
 	}
-	f.folders = f.folders[:0]
+	f.folders = nil
 	for _, folder := range folders {
 		if slices.Contains(f.folders, folder) {
 			continue
@@ -320,4 +336,5 @@ func (f *follower) rewatch() {
 			f.folders = append(f.folders, folder)
 		}
 	}
+	return !slices.Equal(before, f.folders)
 }

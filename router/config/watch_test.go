@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // deadline is far beyond what any step here takes.
@@ -162,6 +165,43 @@ func TestWatchFollowsLinks(t *testing.T) {
 				must(t, os.Remove(link))
 				must(t, os.Symlink(to("one"), link))
 				w.expect("link made anew", n+4)
+			}
+		})
+	}
+}
+
+// A link that is changed just before or while the file is read leaves the
+// watcher at the folder from which it has read.
+func TestWatchIsWhereItHasRead(t *testing.T) {
+	for _, when := range []string{"before it settles", "while it is read"} {
+		t.Run(when, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			must(t, err)
+			for _, folder := range []string{"one", "two"} {
+				must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
+				write(t, filepath.Join(dir, folder, "config.yaml"), sizeN(1))
+			}
+			link := filepath.Join(dir, "data")
+			must(t, os.Symlink("one", link))
+			change := sync.OnceFunc(func() {
+				must(t, os.Symlink("two", link+"~"))
+				must(t, os.Rename(link+"~", link))
+			})
+			notify, err := fsnotify.NewWatcher()
+			must(t, err)
+			defer notify.Close()
+			w := &Watcher{path: filepath.Join(link, "config.yaml"), current: Default(), opts: Options{Settle: time.Hour, read: readFile}}
+			f, settle := &follower{w: w, notify: notify}, time.NewTimer(time.Hour)
+			if f.rewatch(); when == "before it settles" {
+				f.waiting = true
+				change()
+				f.settled(settle)
+			} else {
+				w.opts.read = func(path string) ([]byte, error) { change(); return readFile(path) }
+				f.look(settle)
+			}
+			if got, want := notify.WatchList(), []string{filepath.Join(dir, "two")}; !slices.Equal(got, want) {
+				t.Errorf("watched are %q, want %q", got, want)
 			}
 		})
 	}
