@@ -15,15 +15,15 @@ func TestCodexProxyLineIsWrittenAndUndone(t *testing.T) {
 		env        map[string]string
 		want       string // the file when enabled
 	}{
-		{"no file", absent, map[string]string{"HTTP_PROXY": "http://proxy.example:3128"}, "NO_PROXY=" + list + "\n"},
-		{"an empty file", "", map[string]string{"ALL_PROXY": "socks5://proxy.example:1080"}, "NO_PROXY=" + list + "\n"},
-		{"comments and no last line end", "# mine\r\nexport HTTP_PROXY='http://u:p@proxy.example:3128' # corp\r\n\r\nA=\"b c\"", nil,
-			"# mine\r\nexport HTTP_PROXY='http://u:p@proxy.example:3128' # corp\r\n\r\nA=\"b c\"\r\nNO_PROXY=" + list},
-		{"a list of his own", "HTTP_PROXY=http://proxy.example:3128\nNO_PROXY = \"corp.example,localhost\" # keep\nZ=1\n", nil,
-			"HTTP_PROXY=http://proxy.example:3128\nNO_PROXY = corp.example,localhost,127.0.0.1,::1 # keep\nZ=1\n"},
-		{"a list in the shell", "X=1\n", map[string]string{"http_proxy": "http://proxy.example:3128", "no_proxy": "corp.example"},
+		{"no file", absent, map[string]string{"HTTP_PROXY": "http://squid.example:3128"}, "NO_PROXY=" + list + "\n"},
+		{"an empty file", "", map[string]string{"ALL_PROXY": "socks5://squid.example:1080"}, "NO_PROXY=" + list + "\n"},
+		{"comments and no last line end", "# mine\r\nexport HTTP_PROXY='http://u:p@squid.example:3128' # corp\r\n\r\nA=\"b c\"", nil,
+			"# mine\r\nexport HTTP_PROXY='http://u:p@squid.example:3128' # corp\r\n\r\nA=\"b c\"\r\nNO_PROXY=" + list},
+		{"a list of his own", "HTTP_PROXY=http://squid.example:3128\nNO_PROXY = \"corp.example,localhost\" # keep\nZ=1\n", nil,
+			"HTTP_PROXY=http://squid.example:3128\nNO_PROXY = corp.example,localhost,127.0.0.1,::1 # keep\nZ=1\n"},
+		{"a list in the shell", "X=1\n", map[string]string{"http_proxy": "http://squid.example:3128", "no_proxy": "corp.example"},
 			"X=1\nno_proxy=corp.example," + list + "\n"},
-		{"both spellings", absent, map[string]string{"http_proxy": "http://proxy.example:3128", "no_proxy": "a.example", "NO_PROXY": "b.example"},
+		{"both spellings", absent, map[string]string{"http_proxy": "http://squid.example:3128", "no_proxy": "a.example", "NO_PROXY": "b.example"},
 			"no_proxy=a.example," + list + "\nNO_PROXY=b.example," + list + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,9 +67,9 @@ func TestCodexProxyLineIsWrittenAndUndone(t *testing.T) {
 // understand, and says what to write.
 func TestCodexProxyLineThatCannotBeWritten(t *testing.T) {
 	for name, user := range map[string]string{
-		"more than one line": "HTTP_PROXY=http://proxy.example:3128\nKEY=\"a\nb\"\n",
-		"no assignment":      "HTTP_PROXY=http://proxy.example:3128\nsource other\n",
-		"a list with spaces": "HTTP_PROXY=http://proxy.example:3128\nNO_PROXY=\"a.example, b.example\"\n",
+		"more than one line": "HTTP_PROXY=http://squid.example:3128\nKEY=\"a\nb\"\n",
+		"no assignment":      "HTTP_PROXY=http://squid.example:3128\nsource other\n",
+		"a list with spaces": "HTTP_PROXY=http://squid.example:3128\nNO_PROXY=\"a.example, b.example\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -36,7 +36,7 @@ var lives = map[string]map[string]string{
 		"hint set":     "{\n  \"env\": {\n    \"CLAUDE_CODE_GATEWAY_HINT_HEADERS\": \"1\"\n  }\n}\n",
 		"big numbers":  "{\"n\": 123456789012345678901234567890.10, \"e\": 1E+2}",
 		"unicode":      "{\n  \"outputStyle\": \"日本語 \u2028 ü\"\n}\n",
-		"proxied":      "{\n  \"env\": {\n    \"HTTPS_PROXY\": \"http://user:pw@proxy.example:3128\",\n    \"NO_PROXY\": \"corp.example\"\n  }\n}\n",
+		"proxied":      "{\n  \"env\": {\n    \"HTTPS_PROXY\": \"http://user:pw@squid.example:3128\",\n    \"NO_PROXY\": \"corp.example\"\n  }\n}\n",
 	},
 	codex: {
 		"absent":         absent,

@@ -95,7 +95,7 @@ func TestKF_L6_KF_X5_ServiceInstallShowsWhatItTakesOver(t *testing.T) {
 	a, out, errs, dir := testApp(t, "n\n")
 	_, env := fakeSystem(t, a)
 	env["GLM_KEY"] = "sk-fake-secret-of-glm"
-	env["HTTPS_PROXY"], env["https_proxy"] = "http://proxy.example:3128", "http://user:sk-fake-secret@proxy.example:3128"
+	env["HTTPS_PROXY"], env["https_proxy"] = "http://squid.example:3128", "http://user:sk-fake-secret@squid.example:3128"
 	config := "listen: 127.0.0.1:4799\nservers:\n  glm: {url: http://127.0.0.1:1, key: env:GLM_KEY}\n"
 	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestKF_L6_KF_X5_ServiceInstallShowsWhatItTakesOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`Environment="PATH=/opt/bin:/bin"`, `Environment="HTTPS_PROXY=http://proxy.example:3128"`} {
+	for _, want := range []string{`Environment="PATH=/opt/bin:/bin"`, `Environment="HTTPS_PROXY=http://squid.example:3128"`} {
 		if !strings.Contains(string(unit), want) {
 			t.Errorf("%s is not in\n%s", want, unit)
 		}
@@ -115,10 +115,10 @@ func TestKF_L6_KF_X5_ServiceInstallShowsWhatItTakesOver(t *testing.T) {
 	}
 	out.Reset()
 	run(t, a, "service status", ExitOK)
-	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, "HTTPS_PROXY http://proxy.example:3128") || strings.Contains(got, "https_proxy") {
+	if got := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(got, "HTTPS_PROXY http://squid.example:3128") || strings.Contains(got, "https_proxy") {
 		t.Errorf("status does not tell the proxy in effect:\n%s", got)
 	}
-	for _, want := range []string{"the service uses HTTPS_PROXY=http://proxy.example:3128", "https_proxy holds a password", "server glm takes its key from $GLM_KEY"} {
+	for _, want := range []string{"the service uses HTTPS_PROXY=http://squid.example:3128", "https_proxy holds a password", "server glm takes its key from $GLM_KEY"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("%q was not said:\n%s", want, errs)
 		}

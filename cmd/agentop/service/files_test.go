@@ -147,7 +147,7 @@ func TestKF_L5_KF_L6_VariablesReachTheService(t *testing.T) {
 	s := newPlace(t).spec()
 	s.Env = []Variable{
 		{"PATH", `/opt/a b/bin:/opt/50%/bin:/opt/q"q/bin:/opt/back\slash`},
-		{"HTTPS_PROXY", "http://proxy.example:3128/?a=1&b=<2>"},
+		{"HTTPS_PROXY", "http://squid.example:3128/?a=1&b=<2>"},
 		{"NO_PROXY", "127.0.0.1,localhost"},
 	}
 	want := append([]Variable{{EnvName, Systemd}}, s.Env...)

@@ -97,7 +97,7 @@ func (p *place) program() string {
 func (p *place) spec() Spec {
 	return Spec{
 		Binary: p.program(), Home: p.home, Addresses: []string{"127.0.0.1:4780", "[::1]:4780"},
-		Env: []Variable{{"PATH", "/opt/a b/bin:/usr/bin"}, {"HTTPS_PROXY", "http://proxy.example:3128"}},
+		Env: []Variable{{"PATH", "/opt/a b/bin:/usr/bin"}, {"HTTPS_PROXY", "http://squid.example:3128"}},
 	}
 }
 
