@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"agentop/agents/outline"
@@ -33,6 +34,16 @@ func observe(f outline.Format, isSSE bool, p []byte, rng *rand.Rand) Summary {
 		o.Write(piece)
 		clear(piece) // nothing of it may be kept
 		p = p[n:]
+	}
+	return o.Summary()
+}
+
+// bytewise writes p a byte at a time, so that no event is known but by reading
+// it.
+func bytewise(f outline.Format, isSSE bool, p []byte) Summary {
+	o := New(f, contentType(isSSE), fnvHash)
+	for i := range p {
+		o.Write(p[i : i+1])
 	}
 	return o.Summary()
 }
@@ -80,8 +91,66 @@ func FuzzObserver(f *testing.F) {
 		if pieces := observe(api, isSSE, p, rand.New(rand.NewPCG(seed, 2))); pieces != whole {
 			t.Errorf("in pieces %+v\nwhole     %+v", pieces, whole)
 		}
+		if read := bytewise(api, isSSE, p); read != whole {
+			t.Errorf("each byte %+v\nwhole     %+v", read, whole)
+		}
 		if whole.MarkBytes == 0 && whole.Mark != 0 && whole.Mark%refHash("") != 0 || len(whole.Text) > headBytes {
 			t.Errorf("summary %+v", whole)
+		}
+	})
+}
+
+// deltaEvents are events that come many times in a row, with % where their
+// words stand.
+var deltaEvents = []struct {
+	format outline.Format
+	event  string
+}{
+	{outline.Messages, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"%\"}}\n\n"},
+	{outline.Messages, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"thinking\":\"%\",\"type\":\"thinking_delta\"}}\r\n\r\n"},
+	{outline.Messages, "id: 7\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"%\"}}\nretry: 9\n\n"},
+	{outline.Messages, "event: content_block_delta\ndata: {\"delta\":{\"text\":\"%\",\"text\":\"twice\"},\"error\":{\"type\":\"%\"}}\n\n"},
+	{outline.Messages, "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"text\":\"%\"},\"delta\":{\"text\":\"%\"}}\n\n"},
+	{outline.Responses, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":4,\"delta\":\"%\"}\n\n"},
+	{outline.Responses, "data: {\"type\":\"response.output_text.delta\",\"%\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n"},
+	{outline.Responses, "data: {\"type\":\"response.x.delta\",%\rdata: {\"type\":\"response.completed\",\"response\":{}}\n\n"},
+	{outline.ChatCompletions, "data: {\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%\"},\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":3}}\n\n"},
+	{outline.ChatCompletions, "data: {\"choices\":[{\"delta\":{\"content\":\"%\",\"reasoning_content\":\"%\"},\"finish_reason\":\"%\"}]}\n\n"},
+	{outline.ChatCompletions, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"%\"}},{\"index\":1,\"custom\":{\"input\":\"%\"}}]}},{\"index\":1,\"delta\":{\"content\":\"%\"}}]}\n\n"},
+	{outline.ChatCompletions, "event: error\ndata: {\"choices\":[{\"delta\":{\"content\":\"%\"}}]}\n\n"},
+}
+
+// FuzzRepeatedEvents holds events that repeat the one before them, but for some
+// words, against the same read byte by byte.
+func FuzzRepeatedEvents(f *testing.F) {
+	for i, e := range deltaEvents {
+		for _, words := range []string{"", "some words", `\"quoted\" é\u00e9\ud83d\ude00`, `\ud800`, "\xe2\x82", `end","type":"error`, "a\nb", `\x`, `\`, `"`} {
+			f.Add(uint8(i), e.event, words, "others")
+			f.Add(uint8(i), e.event, "others", words)
+		}
+	}
+	f.Fuzz(func(t *testing.T, i uint8, event, first, second string) {
+		format := deltaEvents[int(i)%len(deltaEvents)].format
+		one, two := []byte(strings.ReplaceAll(event, "%", first)), []byte(strings.ReplaceAll(event, "%", second))
+		var start []byte
+		if format == outline.Messages {
+			start = []byte("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n" +
+				"data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\"}}\n\n")
+		}
+		end := []byte("data: {\"type\":\"content_block_stop\",\"index\":0}\n\ndata: {\"type\":\"content_block_stop\",\"index\":1}\n\n" +
+			"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n")
+		pieces := [][]byte{start, one, one, two, two, one, []byte("data\n\n"), one, []byte("event: x\n\n"), two, end}
+		whole := bytes.Join(pieces, nil)
+		want := bytewise(format, true, whole)
+		if got := observe(format, true, whole, nil); got != want {
+			t.Errorf("in one piece %+v\neach byte    %+v\n%s", got, want, whole)
+		}
+		o := New(format, contentType(true), fnvHash)
+		for _, p := range pieces {
+			o.Write(p)
+		}
+		if got := o.Summary(); got != want {
+			t.Errorf("event by event %+v\neach byte      %+v\n%s", got, want, whole)
 		}
 	})
 }

@@ -52,6 +52,8 @@ type tokens struct {
 	isKey    bool     // the open string is a key
 	stack    []uint64 // a bit for each open container: 1 is an object
 	depth    int
+	left     int // bytes of what is being read from the current one on
+	from, to int // bytes that were left where the last string value began, and ended
 	keyBuf   [keyBytes]byte
 	keyLen   int // over keyBytes: too long to keep
 	lit      [literalBytes]byte
@@ -72,15 +74,10 @@ func (t *tokens) reset() {
 // write reads p, which may begin and end anywhere.
 func (t *tokens) write(p []byte, s sink) {
 	for len(p) > 0 && t.state != failed {
+		t.left = len(p)
 		switch {
-		case t.state == inString:
-			p = p[t.stringBytes(p, s):]
-		case t.state == inEscape:
-			t.escape(p[0], s)
-			p = p[1:]
-		case t.state == inHex:
-			t.hexDigit(p[0], s)
-			p = p[1:]
+		case t.state >= inString && t.state <= inHex:
+			p = p[t.inside(p, s):]
 		case t.state >= inMinus:
 			p = p[t.number(p, s):]
 		case t.state == inLiteral:
@@ -164,7 +161,7 @@ func (t *tokens) value(c byte, s sink) {
 	case c == '[':
 		t.push(false, inFirstElement, s)
 	case c == '"':
-		t.state, t.isKey = inString, false
+		t.state, t.isKey, t.from = inString, false, t.left-1
 	case c == 't':
 		t.startWord("true")
 	case c == 'f':

@@ -5,6 +5,36 @@ import (
 	"unicode/utf8"
 )
 
+// inside reads some of what is left of a string, and says how many bytes it
+// took.
+func (t *tokens) inside(p []byte, s sink) int {
+	switch t.state {
+	case inEscape:
+		t.escape(p[0], s)
+	case inHex:
+		t.hexDigit(p[0], s)
+	default:
+		return t.stringBytes(p, s)
+	}
+	return 1
+}
+
+// content reads raw as all that a string value holds, and the value's end. It
+// returns false, and may have passed on some of it, if no string holds that.
+func (t *tokens) content(raw []byte, s sink) bool {
+	t.state, t.isKey = inString, false
+	for len(raw) > 0 && t.state >= inString && t.state <= inHex {
+		raw = raw[t.inside(raw, s):]
+	}
+	if len(raw) > 0 || t.state != inString {
+		return false
+	}
+	t.stringBytes(quote, s)
+	return true
+}
+
+var quote = []byte{'"'}
+
 // stringBytes reads the plain bytes of a string up to an escape, its end or
 // the end of p, and says how many bytes it took.
 func (t *tokens) stringBytes(p []byte, s sink) int {
@@ -22,6 +52,7 @@ func (t *tokens) stringBytes(p []byte, s sink) int {
 	t.flushPartial(s)
 	switch c := p[i]; c {
 	case '"':
+		t.to = len(p) - i
 		t.flushHigh(s)
 		t.endString(s)
 	case '\\':

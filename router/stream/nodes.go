@@ -14,6 +14,7 @@ const (
 	messagesStart // content_block_start's content_block
 	messagesDelta
 	partialJSON
+	aside // text that no mark counts: thinking, a signature
 
 	responsesEvent
 	responsesBody // a whole answer, and "response" of an event
@@ -119,7 +120,7 @@ var members = [nodeCount]map[string]node{
 	},
 	messagesBlock: {"type": itemType, "id": callID, "name": callName, "text": text, "input": callInput},
 	messagesStart: {"type": itemType, "id": startID, "name": startName, "text": deltaContent, "input": callInput},
-	messagesDelta: {"text": deltaContent, "partial_json": partialJSON, "stop_reason": stopReason},
+	messagesDelta: {"text": deltaContent, "partial_json": partialJSON, "thinking": aside, "signature": aside, "stop_reason": stopReason},
 
 	responsesEvent: {
 		"type": eventType, "response": responsesBody, "item": responsesItem, "code": failureCode, "error": failure,
@@ -139,8 +140,11 @@ var members = [nodeCount]map[string]node{
 		"object": object, "type": failureType, "code": failureCode, "model": model,
 		"choices": eventChoices, "usage": usage, "error": failure,
 	},
-	eventChoice:   {"index": index, "delta": chatDelta, "finish_reason": stopReason, "usage": usage},
-	chatDelta:     {"content": deltaContent, "tool_calls": deltaCalls, "function_call": deltaLegacy},
+	eventChoice: {"index": index, "delta": chatDelta, "finish_reason": stopReason, "usage": usage},
+	chatDelta: {
+		"content": deltaContent, "tool_calls": deltaCalls, "function_call": deltaLegacy,
+		"reasoning_content": aside, "reasoning": aside,
+	},
 	deltaCall:     {"index": callIndex, "id": startID, "function": deltaFunction, "custom": deltaFunction},
 	deltaFunction: {"name": startName, "arguments": deltaArguments, "input": deltaInput},
 	deltaLegacy:   {"name": startName, "arguments": deltaArguments},

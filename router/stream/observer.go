@@ -120,7 +120,7 @@ func (o *Observer) decide(p []byte) []byte {
 	case o.isSSE || strings.IndexByte(":deir", p[0]) >= 0:
 		o.form = events
 		o.w = newWalker(roots.event, o.newHash, o.closed)
-		o.lines = lines{data: o.w.write, dispatch: o.endEvent}
+		o.lines = lines{to: o}
 		o.open.newHash = o.newHash
 	default:
 		o.form = unreadable
@@ -134,25 +134,40 @@ var formatRoots = map[outline.Format]struct{ event, body node }{
 	outline.ChatCompletions: {chatEvent, chatBody},
 }
 
+// begin makes ready for the data of an event that has to be read.
+func (o *Observer) begin() {
+	if o.w.shape.known {
+		o.restart() // the event before left what it found
+	}
+}
+
 // endEvent applies an event that is whole. One that is not JSON is passed over.
-func (o *Observer) endEvent() {
-	defer o.restart()
+// event has its bytes, of which tail come after its data, or none.
+func (o *Observer) endEvent(event []byte, tail int) {
 	if o.w.over {
 		o.noMark = true
 	}
-	if o.format == outline.ChatCompletions && o.lines.done() {
+	switch {
+	case o.format == outline.ChatCompletions && o.lines.done():
 		o.sum.Terminated = true
-		return
-	}
-	if o.w.whole() {
-		switch o.format {
-		case outline.Messages:
-			o.messagesEvent()
-		case outline.Responses:
-			o.responsesEvent()
-		case outline.ChatCompletions:
-			o.chatEvent()
+	case o.w.whole():
+		o.apply()
+		if o.learn(event, tail) {
+			return // what was found may be needed again
 		}
+	}
+	o.restart()
+}
+
+// apply takes in what the walker found in an event.
+func (o *Observer) apply() {
+	switch o.format {
+	case outline.Messages:
+		o.messagesEvent()
+	case outline.Responses:
+		o.responsesEvent()
+	case outline.ChatCompletions:
+		o.chatEvent()
 	}
 }
 
@@ -220,7 +235,7 @@ func (o *Observer) Close() {
 	o.finished = true
 	switch o.form {
 	case events:
-		o.lines.endEvent() // clients differ on an event that ends with the stream; it came whole
+		o.lines.endEvent(nil, 0) // clients differ on an event that ends with the stream; it came whole
 		o.endEvents()
 	case body:
 		if o.w.whole() {

@@ -20,8 +20,7 @@ const (
 // A data field's value goes to data piece by piece, so that a line of any
 // length costs no memory.
 type lines struct {
-	data     func(p []byte)
-	dispatch func() // at the empty line that ends an event
+	to *Observer
 
 	part    linePart
 	field   [8]byte // name of the field, cut
@@ -32,12 +31,15 @@ type lines struct {
 
 	hasData bool // a data field came in this event
 	dataN   int
+	pieces  int // in which the data came
+	rest    int // what was left, after its last one, of the bytes that held it
 	peek    [peekBytes]byte
 	name    [32]byte // of the event, cut
 	nameN   int
 }
 
 func (l *lines) write(p []byte) {
+	var event []byte // from where the event begins, if it does in p
 	for len(p) > 0 {
 		if l.afterCR {
 			l.afterCR = false
@@ -45,6 +47,13 @@ func (l *lines) write(p []byte) {
 				p = p[1:]
 				continue
 			}
+		}
+		if l.between() {
+			if n := l.to.pass(p); n > 0 {
+				p = p[n:]
+				continue
+			}
+			event = p
 		}
 		end, line := len(p), p
 		if i := bytes.IndexByte(p, '\n'); i >= 0 {
@@ -54,13 +63,21 @@ func (l *lines) write(p []byte) {
 			end, line = i, p[:i]
 		}
 		l.linePiece(line)
+		if l.isData {
+			l.rest = len(p) - end
+		}
 		if end == len(p) {
 			return
 		}
 		l.afterCR = p[end] == '\r'
-		l.endLine()
 		p = p[end+1:]
+		l.endLine(event[:max(len(event)-len(p), 0)], len(p))
 	}
+}
+
+// between reports whether nothing came yet of an event.
+func (l *lines) between() bool {
+	return l.part == fieldName && l.fieldN == 0 && !l.hasData && l.nameN == 0
 }
 
 func (l *lines) linePiece(p []byte) {
@@ -97,6 +114,8 @@ func (l *lines) startValue() {
 		l.isData = true
 		if l.hasData {
 			l.value(newline)
+		} else {
+			l.to.begin()
 		}
 		l.hasData = true
 	case "event":
@@ -110,29 +129,35 @@ func (l *lines) value(p []byte) {
 			copy(l.peek[l.dataN:], p)
 		}
 		l.dataN += len(p)
-		l.data(p)
+		l.pieces++
+		l.to.w.write(p)
 	}
 	if l.isEvent {
 		l.nameN += copy(l.name[l.nameN:], p)
 	}
 }
 
-func (l *lines) endLine() {
+// endLine ends a line, and with an empty one the event: all of its bytes, or
+// none if it began earlier, and how many come after it.
+func (l *lines) endLine(event []byte, after int) {
 	empty := l.part == fieldName && l.fieldN == 0
 	if l.part == fieldName && !empty {
 		l.startValue() // a field without a colon has an empty value
 	}
 	l.part, l.fieldN, l.isData, l.isEvent = fieldName, 0, false, false
 	if empty {
-		l.endEvent()
+		if l.pieces != 1 {
+			event = nil
+		}
+		l.endEvent(event, l.rest-after)
 	}
 }
 
-func (l *lines) endEvent() {
+func (l *lines) endEvent(event []byte, tail int) {
 	if l.hasData {
-		l.dispatch()
+		l.to.endEvent(event, tail)
 	}
-	l.hasData, l.dataN, l.nameN = false, 0, 0
+	l.hasData, l.dataN, l.nameN, l.pieces = false, 0, 0, 0
 }
 
 // done says whether the event's data is the word that ends a Chat Completions

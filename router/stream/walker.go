@@ -37,6 +37,8 @@ type walker struct {
 	spans [nodeCount]span
 	lost  bool // that string is too long to be captured
 	over  bool // the arena did not suffice; sticky
+	words words
+	shape shape
 
 	current  running // the string that is being hashed
 	args     arguments
@@ -62,11 +64,12 @@ func newWalker(root node, newHash func() Hash, closed func(node)) *walker {
 
 // release gives the walker to the next answer.
 func (w *walker) release() {
-	stack, arena := w.tok.stack[:0], w.arena[:0]
+	stack, arena, event := w.tok.stack[:0], w.arena[:0], w.shape.event[:0]
 	if cap(arena) > arenaKept {
 		arena = nil
 	}
 	*w = walker{arena: arena}
+	w.shape.event = event
 	w.tok.stack = stack
 	walkers.Put(w)
 }
@@ -84,6 +87,7 @@ func (w *walker) restart() {
 	}
 	w.arena, w.from, w.lost = w.arena[:0], 0, false
 	clear(w.spans[:])
+	w.words, w.shape.known = words{}, false
 	w.forget()
 }
 
@@ -189,6 +193,9 @@ func (w *walker) endString() {
 	case capture:
 		w.spans[w.at] = span{w.from, len(w.arena), len(w.arena) > w.from}
 		w.from, w.lost = len(w.arena), false
+		w.mayVary()
+	case pass:
+		w.mayVary()
 	case hashText:
 		if w.text = (tally{}); w.current.bytes > 0 {
 			w.text = w.current.take()
@@ -201,6 +208,13 @@ func (w *walker) endString() {
 		w.input = w.current.take()
 	case hashJSON:
 		w.input = w.args.take()
+	}
+}
+
+// mayVary takes down where the string is that has just ended.
+func (w *walker) mayVary() {
+	if varies[w.at] {
+		w.words = words{w.at, w.tok.from, w.tok.to, w.spans[w.at]}
 	}
 }
 
