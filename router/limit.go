@@ -101,7 +101,6 @@ func (c *roomConn) Close() error { defer c.leave(); return c.Conn.Close() }
 type roomTCP struct {
 	*net.TCPConn
 	leave func()
-	begun bool // something was read; for the one reader that net/http allows
 }
 
 func (c *roomTCP) Close() error { defer c.leave(); return c.TCPConn.Close() }

@@ -93,7 +93,7 @@ func (t *turn) passBody(body io.Reader, next coming, out *http.ResponseControlle
 		}
 		p := memory.Get().(*[]byte)
 		n, err := body.Read(*p)
-		ok := n == 0 || t.passPiece((*p)[:n], out)
+		ok := n == 0 || t.passPiece((*p)[:n], out, err == io.EOF)
 		memory.Put(p)
 		switch {
 		case !ok:
@@ -106,12 +106,14 @@ func (t *turn) passBody(body io.Reader, next coming, out *http.ResponseControlle
 	}
 }
 
-// passPiece reports whether the client's connection took p.
-func (t *turn) passPiece(p []byte, out *http.ResponseController) bool {
-	if _, err := t.w.Write(p); err != nil {
-		return false
+// passPiece reports whether the client's connection took p. The last one goes
+// with the answer's end, in one write.
+func (t *turn) passPiece(p []byte, out *http.ResponseController, last bool) bool {
+	_, err := t.w.Write(p)
+	if err == nil && !last {
+		err = out.Flush()
 	}
-	return out.Flush() == nil
+	return err == nil
 }
 
 // interim passes a 1xx answer on, as it came before the answer itself.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"agentop/router/front"
 	"agentop/router/peer"
 )
 
@@ -29,9 +30,9 @@ const maxHeaders = 256 << 10
 
 // NewServer makes the HTTP server that agents talk to. There is no limit on
 // how long a request or an answer takes: a model may think for an hour.
-func NewServer(h http.Handler, errors *log.Logger) *http.Server {
+func NewServer(h http.Handler, errors *log.Logger) *front.Server {
 	who := owners()
-	return &http.Server{
+	return &front.Server{HandOver: asAgentsRead, HTTP: &http.Server{
 		Handler: h,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return withVisitor(ctx, c, who)
@@ -43,5 +44,5 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 		IdleTimeout:       10 * time.Minute,
 		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          errors,
-	}
+	}}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 )
@@ -21,11 +22,28 @@ const tlsHandshake = 0x16
 
 var errTLS = errors.New("the client speaks TLS, and the proxy plain HTTP")
 
+// asAgentsRead is c as net/http serves it, with what it says by itself put as
+// agents read it.
+func asAgentsRead(c net.Conn) net.Conn { return &readable{Conn: c} }
+
+type readable struct {
+	net.Conn
+	begun bool // something was read; for the one reader that net/http allows
+}
+
+// CloseWrite lets net/http end its half before it closes.
+func (c *readable) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // Read refuses TLS at its first byte: net/http would wait for the end of a
 // line, which a handshake need not have. It then answers as for what is no
 // HTTP, which clients tell as a wrong version of TLS.
-func (c *roomTCP) Read(p []byte) (int, error) {
-	n, err := c.TCPConn.Read(p)
+func (c *readable) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
 	if !c.begun && n > 0 {
 		c.begun = true
 		if p[0] == tlsHandshake {
@@ -36,12 +54,12 @@ func (c *roomTCP) Read(p []byte) (int, error) {
 }
 
 // Write replaces what net/http says by itself.
-func (c *roomTCP) Write(p []byte) (int, error) {
+func (c *readable) Write(p []byte) (int, error) {
 	answer := unreadable(p)
 	if answer == nil {
-		return c.TCPConn.Write(p)
+		return c.Conn.Write(p)
 	}
-	if _, err := c.TCPConn.Write(answer); err != nil {
+	if _, err := c.Conn.Write(answer); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -128,7 +128,10 @@ func wholeTo(b *testing.B, server string, pins, keys int, durable bool) *whole {
 	return w
 }
 
-func serveOn(b *testing.B, s *http.Server) string {
+func serveOn(b *testing.B, s interface {
+	Serve(net.Listener) error
+	Close() error
+}) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentop/router/control"
+	"agentop/router/front"
 )
 
 // orphanLinger is how long a worker without supervisor keeps idle connections:
@@ -112,7 +113,7 @@ func (w *Worker) leave(ctx context.Context, listeners []net.Listener) {
 
 // drain stops listening and waits for the running streams; idle connections
 // are closed.
-func (w *Worker) drain(proxy *http.Server, since time.Time) error {
+func (w *Worker) drain(proxy *front.Server, since time.Time) error {
 	left := max(w.opts.Drain-time.Since(since), time.Second)
 	w.log.Info("stopping; running streams finish first", "grace", left)
 	ctx, cancel := context.WithTimeout(context.Background(), left)

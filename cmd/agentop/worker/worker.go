@@ -198,7 +198,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	defer w.hub.Close()
 
 	proxy := router.NewServer(w.conns.handler(w.router, w.rest.Happened), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
-	proxy.ConnState = w.conns.state
+	proxy.HTTP.ConnState = w.conns.state
 	failed := make(chan error, len(listeners))
 	room := router.NewRoom(w.log)
 	for _, l := range listeners {
