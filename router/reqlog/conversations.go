@@ -42,13 +42,13 @@ type Conversation struct {
 type conversations struct {
 	mu      sync.RWMutex
 	byID    map[convID]uint32
-	slots   []conv
+	slots   []*conv  // a table of their own places would be copied whole as it grows
 	free    []uint32 // slots without a conversation
 	limit   int
 	hand    int              // where the search for the least recently used goes on
 	forgot  map[convID]int64 // when the user had it forgotten: older lines are void
-	servers []string         // by number, from 1
-	numbers map[string]uint16
+	servers names
+	words   names // models, classes of errors, and how pins came about
 	agents  []string
 
 	stale   atomic.Bool   // owners in the tables may be gone
@@ -60,17 +60,18 @@ type convID struct {
 	session string
 }
 
-// conv is a conversation's slot. Times are microseconds since 1970.
+// conv is a conversation's slot. Times are microseconds since 1970; pin, err,
+// asked and sent are numbers of words.
 type conv struct {
 	id  convID
 	gen uint32 // counts the conversations that had this slot; part of an owner
 
-	server  uint16
-	live    bool
-	decided int64 // when server became true
-	pin     string
-	why     string
-	whyAt   int64
+	server                uint16
+	pin, err, asked, sent uint16
+	live                  bool
+	decided               int64 // when server became true
+	why                   string
+	whyAt                 int64
 
 	opened  int64
 	last    int64 // last use
@@ -79,15 +80,13 @@ type conv struct {
 	file    fileID
 	turns   uint32
 
-	turnAt        int64 // arrival of the turn that the next four are from
-	err           string
+	turnAt        int64 // arrival of the turn that err and the next three are from
 	status        int32
 	firstMS       int32
 	totalMS       int64
 	context       int64
 	cached        int64
 	contextAt     int64
-	asked, sent   string
 	askedAt       int64
 	key, mark     uint64
 	keyAt, markAt int64
@@ -96,16 +95,12 @@ type conv struct {
 	in, read, out int64 // sums
 }
 
-// maxNames bounds the numbers of agents and servers: the configuration has a
-// few, a damaged log may have any.
-const maxNames = 1 << 15
-
 func newConversations(limit int) *conversations {
 	return &conversations{
 		byID:    map[convID]uint32{},
 		forgot:  map[convID]int64{},
-		numbers: map[string]uint16{},
-		servers: []string{""},
+		servers: newNames(),
+		words:   newNames(),
 		agents:  []string{},
 		limit:   min(max(limit, 1), maxSlots),
 	}
@@ -126,26 +121,11 @@ func (t *conversations) agent(name string, grow bool) int {
 	return len(t.agents) - 1
 }
 
-// number returns a server's number; zero if there are too many.
-func (t *conversations) number(server string) uint16 {
-	if n, ok := t.numbers[server]; ok {
-		return n
-	}
-	if len(t.servers) == maxNames {
-		return 0
-	}
-	server = strings.Clone(server)
-	n := uint16(len(t.servers))
-	t.servers = append(t.servers, server)
-	t.numbers[server] = n
-	return n
-}
-
 // sideOwner is the owner that stands for a side request's server.
 func (t *conversations) sideOwner(server string) owner {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.number(server)
+	n := t.servers.number(server)
 	if n == 0 {
 		return 0
 	}
@@ -164,7 +144,7 @@ func (t *conversations) ensure(id convID) int {
 		i = int(t.free[len(t.free)-1])
 		t.free = t.free[:len(t.free)-1]
 	case len(t.slots) < t.limit:
-		t.slots = append(t.slots, conv{})
+		t.slots = append(t.slots, new(conv))
 		i = len(t.slots) - 1
 	default:
 		i = t.leastRecent()
@@ -172,12 +152,13 @@ func (t *conversations) ensure(id convID) int {
 		t.free = t.free[:len(t.free)-1]
 		t.evicted.Add(1)
 	}
-	gen := t.slots[i].gen + 1
+	c := t.slots[i]
+	gen := c.gen + 1
 	if gen&genMask == 0 {
 		gen++ // an owner of zero stands for none
 	}
 	id.session = strings.Clone(id.session)
-	t.slots[i] = conv{id: id, gen: gen, live: true}
+	*c = conv{id: id, gen: gen, live: true}
 	t.byID[id] = uint32(i)
 	return i
 }
@@ -199,7 +180,7 @@ func (t *conversations) leastRecent() int {
 // clear takes a slot's conversation out; its values in the tables match nobody
 // from here on, and are swept later.
 func (t *conversations) clear(i int) {
-	c := &t.slots[i]
+	c := t.slots[i]
 	delete(t.byID, c.id)
 	*c = conv{gen: c.gen}
 	t.free = append(t.free, uint32(i))
@@ -227,7 +208,7 @@ func (t *conversations) slot(o owner) *conv {
 	if i >= len(t.slots) {
 		return nil
 	}
-	c := &t.slots[i]
+	c := t.slots[i]
 	if !c.live || c.owner(i) != o {
 		return nil
 	}
@@ -244,7 +225,7 @@ func (t *conversations) each(fn func(*conv)) {
 		t.mu.RLock()
 		n = len(t.slots)
 		for i := from; i < min(from+eachPart, n); i++ {
-			if c := &t.slots[i]; c.live {
+			if c := t.slots[i]; c.live {
 				fn(c)
 			}
 		}
@@ -261,10 +242,10 @@ func (t *conversations) place(o owner) string {
 
 func (t *conversations) serverOf(o owner) string {
 	if o&ownerSide != 0 {
-		return t.servers[o&^ownerSide]
+		return t.servers.list[o&^ownerSide]
 	}
 	if c := t.slot(o); c != nil {
-		return t.servers[c.server]
+		return t.servers.list[c.server]
 	}
 	return ""
 }
@@ -278,9 +259,9 @@ func placeOf(server string) string {
 func (t *conversations) view(c *conv) Conversation {
 	return Conversation{
 		Agent: t.agents[c.id.agent], Session: c.id.session,
-		Server: t.servers[c.server], Pin: c.pin, Why: c.why,
+		Server: t.servers.list[c.server], Pin: t.words.list[c.pin], Why: c.why,
 		Opened: fromMicros(c.opened), LastTurn: fromMicros(c.last), Turns: int(c.turns),
-		ModelAsked: c.asked, ModelSent: c.sent, Status: int(c.status), Error: c.err,
+		ModelAsked: t.words.list[c.asked], ModelSent: t.words.list[c.sent], Status: int(c.status), Error: t.words.list[c.err],
 		Context: c.context, Cached: c.cached, FirstMS: int64(c.firstMS), TotalMS: c.totalMS,
 		Key: c.key, Mark: c.mark,
 		Input: c.in, CacheRead: c.read, Output: c.out,

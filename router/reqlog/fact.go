@@ -106,7 +106,7 @@ func (t *conversations) forget(f *fact) {
 		t.forgot[id] = max(t.forgot[id], f.at)
 	}
 	if i, ok := t.byID[id]; ok {
-		if c := &t.slots[i]; max(c.decided, c.turnAt) <= f.at {
+		if c := t.slots[i]; max(c.decided, c.turnAt) <= f.at {
 			t.clear(int(i))
 		}
 	}
@@ -125,22 +125,22 @@ func (t *conversations) take(f *fact) (who owner, moved, ok bool) {
 	if at, was := t.forgot[id]; was && f.at <= at {
 		return 0, false, false
 	}
-	server := t.number(f.server)
+	server := t.servers.number(f.server)
 	if server == 0 {
 		return 0, false, true
 	}
 	i := t.ensure(id)
-	c := &t.slots[i]
+	c := t.slots[i]
 	if f.at >= c.decided {
-		moved = c.server != 0 && c.server != server && placeOf(t.servers[c.server]) != placeOf(f.server)
+		moved = c.server != 0 && c.server != server && placeOf(t.servers.list[c.server]) != placeOf(f.server)
 		c.server, c.decided = server, f.at
 	}
-	c.take(f)
+	c.take(f, &t.words)
 	return c.owner(i), moved, true
 }
 
 // take enters everything but the server.
-func (c *conv) take(f *fact) {
+func (c *conv) take(f *fact, words *names) {
 	c.last = max(c.last, f.at+f.totalMS*1000)
 	c.file = max(c.file, f.file)
 	if f.kind != KindMove {
@@ -153,7 +153,7 @@ func (c *conv) take(f *fact) {
 		}
 	}
 	if f.pin != "" && f.pin != PinKept && f.pin != PinNone && f.at >= c.whyAt {
-		c.pin, c.why, c.whyAt = f.pin, f.why, f.at
+		c.pin, c.why, c.whyAt = words.number(f.pin), f.why, f.at
 	}
 	switch f.kind {
 	case KindTurn:
@@ -168,7 +168,7 @@ func (c *conv) take(f *fact) {
 		c.keep(f)
 	}
 	if f.kind != KindMove {
-		c.takeTurn(f)
+		c.takeTurn(f, words)
 	}
 }
 
@@ -191,12 +191,12 @@ func (c *conv) keep(f *fact) {
 }
 
 // takeTurn makes the fact the conversation's last main turn, where it is.
-func (c *conv) takeTurn(f *fact) {
+func (c *conv) takeTurn(f *fact, words *names) {
 	if f.key != 0 && f.at >= c.keyAt {
 		c.key, c.keyAt = f.key, f.at
 	}
 	if f.asked != "" && f.at >= c.askedAt {
-		c.asked, c.sent, c.askedAt = f.asked, f.sent, f.at
+		c.asked, c.sent, c.askedAt = words.number(f.asked), words.number(f.sent), f.at
 	}
 	if f.mark != 0 && f.at >= c.markAt {
 		c.mark, c.markAt = f.mark, f.at
@@ -211,6 +211,6 @@ func (c *conv) takeTurn(f *fact) {
 		return
 	}
 	c.turnAt = f.at
-	c.err, c.status = f.err, int32(f.status)
+	c.err, c.status = words.number(f.err), int32(f.status)
 	c.firstMS, c.totalMS = int32(min(f.firstMS, math.MaxInt32)), f.totalMS
 }

@@ -2,7 +2,6 @@ package reqlog
 
 import (
 	"hash/maphash"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -94,9 +93,6 @@ func (x *Index) pack() {
 	for _, t := range []*table{&x.keys, &x.marks, &x.responses} {
 		t.pack()
 	}
-	x.convs.mu.Lock()
-	defer x.convs.mu.Unlock()
-	x.convs.slots = slices.Clone(x.convs.slots)
 }
 
 func (t *conversations) lookup(agent, session string) *conv {
@@ -108,7 +104,7 @@ func (t *conversations) lookup(agent, session string) *conv {
 	if !ok {
 		return nil
 	}
-	return &t.slots[i]
+	return t.slots[i]
 }
 
 // Conversations returns all conversations that were last used at or after
@@ -155,7 +151,7 @@ func (x *Index) owners(t *table, value uint64) []Owner {
 		if o&ownerSide != 0 {
 			out = append(out, Owner{Server: x.convs.serverOf(o)})
 		} else if c := x.convs.slot(o); c != nil && c.server != 0 {
-			out = append(out, Owner{x.convs.agents[c.id.agent], c.id.session, x.convs.servers[c.server]})
+			out = append(out, Owner{x.convs.agents[c.id.agent], c.id.session, x.convs.servers.list[c.server]})
 		}
 	}
 	return out

@@ -104,8 +104,8 @@ func (t *conversations) keepLine(c *conv) Line {
 	l := Line{
 		Time: fromMicros(max(c.decided, c.turnAt)), Kind: KindKeep,
 		Agent: t.agents[c.id.agent], Session: c.id.session,
-		Pin: c.pin, Why: c.why, Server: t.servers[c.server],
-		ModelAsked: c.asked, ModelSent: c.sent, Status: int(c.status), Error: c.err,
+		Pin: t.words.list[c.pin], Why: c.why, Server: t.servers.list[c.server],
+		ModelAsked: t.words.list[c.asked], ModelSent: t.words.list[c.sent], Status: int(c.status), Error: t.words.list[c.err],
 		Input: c.in, CacheRead: c.read, Output: c.out,
 		FirstMS: int64(c.firstMS), TotalMS: c.totalMS,
 		Key: Hex(c.key), Mark: Hex(c.mark),

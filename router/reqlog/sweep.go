@@ -135,7 +135,7 @@ func (x *Index) stamp(l *Line) {
 	id := convID{uint16(a), l.Session}
 	known := x.convs.forgot[id]
 	if i, ok := x.convs.byID[id]; ok {
-		c := &x.convs.slots[i]
+		c := x.convs.slots[i]
 		known = max(known, c.decided, c.turnAt)
 	}
 	if micros(l.Time) <= known {
