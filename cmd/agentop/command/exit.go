@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"agentop/cmd/agentop/command/plain"
-	"agentop/cmd/agentop/supervise"
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/router/config"
 	"agentop/router/control"
 )
@@ -72,14 +72,11 @@ func Main(b Build, args []string) int {
 	return a.execute(ctx, args)
 }
 
-// workerArgs make this program a worker.
-var workerArgs = []string{"proxy", "--" + supervise.WorkerFlag}
-
 // isProxy reports whether a command line is `proxy` and nothing else, or a
 // worker's.
 func isProxy(args []string) (serves, worker bool) {
-	worker = slices.Equal(args, workerArgs)
-	return worker || slices.Equal(args, workerArgs[:1]), worker
+	worker = slices.Equal(args, ahead.Worker)
+	return worker || slices.Equal(args, ahead.Proxy), worker
 }
 
 // execute runs one command line.

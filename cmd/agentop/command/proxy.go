@@ -20,6 +20,7 @@ import (
 	"agentop/cmd/agentop/home"
 	"agentop/cmd/agentop/service"
 	"agentop/cmd/agentop/supervise"
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/cmd/agentop/worker"
 	"agentop/router/config"
 	"agentop/router/control"
@@ -42,8 +43,8 @@ this one's place, hands over to a fresh process without closing a connection.`,
 		Args: noArgs,
 		RunE: runner(o, (*proxyOptions).run, nil),
 	}
-	c.Flags().BoolVar(&o.Worker, supervise.WorkerFlag, false, "serve for the supervisor that started this process")
-	_ = c.Flags().MarkHidden(supervise.WorkerFlag) // the flag is there
+	c.Flags().BoolVar(&o.Worker, ahead.WorkerFlag, false, "serve for the supervisor that started this process")
+	_ = c.Flags().MarkHidden(ahead.WorkerFlag) // the flag is there
 	return c
 }
 
@@ -65,6 +66,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	if o.Worker {
 		return runWorker(ctx, o)
 	}
+	defer ahead.Drop() // where the supervisor does not get to need it
 	manager := os.Getenv(service.EnvName)
 	if manager == "" && !supervise.Renewed() {
 		// Somebody looks on and can mend it. A service rather stays on its
@@ -80,7 +82,7 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 		Home: o.Home, Version: o.Version, Stderr: o.Stderr,
 		Listen:   func() (string, error) { return listenAddress(o.Home) },
 		Down:     unserved,
-		Command:  workerArgs,
+		Command:  ahead.Worker,
 		Terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		Grace:    func() time.Duration { return grace(manager) },
 	})
@@ -129,8 +131,11 @@ func unserved(t supervise.Trouble) http.Handler { return worker.Unserved(t.Text,
 // runWorker serves until the supervisor says otherwise.
 func runWorker(ctx context.Context, o ProxyOptions) error {
 	child, err := supervise.Inherit()
+	if errors.Is(err, supervise.ErrUnneeded) {
+		return errSilent // the supervisor has told why
+	}
 	if err != nil {
-		return hint(err, "run `agentop proxy` without --"+supervise.WorkerFlag)
+		return hint(err, "run `agentop proxy` without --"+ahead.WorkerFlag)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/router/control"
-)
-
-// The descriptors that a worker is born with.
-const (
-	linkFD   = 3
-	socketFD = 4 // and on
 )
 
 // Child is a worker's end: what its supervisor gave it, and the way to talk to
@@ -39,16 +35,29 @@ type Child struct {
 	told    func(n int, load map[string]int, draining []control.Draining)
 }
 
-// Inherit takes over what the supervisor passed to this process. It must be
-// called once and early: until then other children would inherit it too.
+// ErrUnneeded is returned by Inherit in a worker that was started ahead and is
+// not needed: its supervisor ended before it had begun.
+var ErrUnneeded = errors.New("the supervisor needs no worker")
+
+// helloWait is how long a worker waits for its supervisor, which may have to
+// wait for a port, or for a disk to wake.
+const helloWait = time.Minute
+
+// Inherit takes over what the supervisor passed to this process, when it does.
+// It must be called once and early: until then other children would inherit it
+// too.
 func Inherit() (*Child, error) {
-	syscall.CloseOnExec(linkFD)
-	l, err := newLink(linkFD)
+	syscall.CloseOnExec(ahead.LinkFD)
+	l, err := newLink(ahead.LinkFD)
 	if err != nil {
 		return nil, fmt.Errorf("no supervisor has started this process: %w", err)
 	}
-	l.limit(10 * time.Second)
-	hello, err := l.receive()
+	l.limit(helloWait)
+	hello, fds, err := l.receiveFirst()
+	if errors.Is(err, io.EOF) {
+		l.close()
+		return nil, ErrUnneeded
+	}
 	if err != nil || hello.Kind != kindHello {
 		l.close()
 		return nil, fmt.Errorf("no supervisor has started this process: got %q, %w", hello.Kind, err)
@@ -58,8 +67,13 @@ func Inherit() (*Child, error) {
 		Ended: hello.Ended, link: l, stop: make(chan struct{}), drain: make(chan struct{}),
 		restarts: map[int]chan error{}, others: hello,
 	}
-	for fd := socketFD; fd < socketFD+hello.Sockets; fd++ {
-		syscall.CloseOnExec(fd)
+	if len(fds) == 0 { // then they were inherited
+		for fd := ahead.SocketFD; fd < ahead.SocketFD+hello.Sockets; fd++ {
+			syscall.CloseOnExec(fd)
+			fds = append(fds, fd)
+		}
+	}
+	for _, fd := range fds {
 		listener, err := listenerOf(fd)
 		if err != nil {
 			return nil, fmt.Errorf("use the supervisor's socket %d: %w", fd, err)

@@ -56,29 +56,9 @@ const writeLimit = 2 * time.Second
 // link is one end of the connection between supervisor and worker. send may
 // be called at any time; receive belongs to one goroutine.
 type link struct {
-	conn net.Conn
+	conn *net.UnixConn
 	mu   sync.Mutex // serialises writes
 	rest []byte     // read, and not yet a whole line; the receiver's
-}
-
-// newPair makes both ends; the second is a bare descriptor for a child.
-func newPair() (*link, int, error) {
-	syscall.ForkLock.RLock()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(fds[0])
-		syscall.CloseOnExec(fds[1])
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, -1, fmt.Errorf("make a link to the worker: %w", err)
-	}
-	l, err := newLink(fds[0])
-	if err != nil {
-		_ = syscall.Close(fds[1])
-		return nil, -1, err
-	}
-	return l, fds[1], nil
 }
 
 // newLink takes over a descriptor.
@@ -89,12 +69,18 @@ func newLink(fd int) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use descriptor %d as a link: %w", fd, err)
 	}
-	return &link{conn: conn}, nil
+	unix, ok := conn.(*net.UnixConn)
+	if !ok {
+		_ = conn.Close()
+		return nil, fmt.Errorf("descriptor %d is no link", fd)
+	}
+	return &link{conn: unix}, nil
 }
 
-// send writes m. An error means that the other end is gone or hangs; whoever
+// send writes m, and gives the other end descriptors of its own of fds, for
+// receiveFirst. An error means that the other end is gone or hangs; whoever
 // reads learns the first, and nobody can do much about the second.
-func (l *link) send(m message) error {
+func (l *link) send(m message, fds ...int) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
@@ -104,8 +90,41 @@ func (l *link) send(m message) error {
 	if err := l.conn.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
 		return err
 	}
-	_, err = l.conn.Write(append(b, '\n'))
+	b = append(b, '\n')
+	if len(fds) > 0 {
+		_, _, err = l.conn.WriteMsgUnix(b, syscall.UnixRights(fds...), nil)
+		return err
+	}
+	_, err = l.conn.Write(b)
 	return err
+}
+
+// maxFiles is how many descriptors may come with the first message.
+const maxFiles = 64
+
+// receiveFirst is receive of the first message, with what descriptors came
+// along.
+func (l *link) receiveFirst() (message, []int, error) {
+	block, control := make([]byte, 4096), make([]byte, syscall.CmsgSpace(4*maxFiles))
+	n, nc, _, _, err := l.conn.ReadMsgUnix(block, control)
+	if err != nil {
+		return message{}, nil, err
+	}
+	l.rest = block[:n]
+	var fds []int
+	list, err := syscall.ParseSocketControlMessage(control[:nc])
+	for _, c := range list {
+		var some []int
+		if some, err = syscall.ParseUnixRights(&c); err != nil {
+			break
+		}
+		fds = append(fds, some...)
+	}
+	if err != nil {
+		return message{}, nil, fmt.Errorf("take the descriptors: %w", err)
+	}
+	m, err := l.receive()
+	return m, fds, err
 }
 
 // errPaused is returned by receive after pause.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agentop/cmd/agentop/supervise/ahead"
 )
 
 func TestBackoffGrowsToItsLimit(t *testing.T) {
@@ -32,11 +34,22 @@ func TestBackoffGrowsToItsLimit(t *testing.T) {
 	}
 }
 
-func TestLinkCarriesMessagesAcrossAPause(t *testing.T) {
-	a, fd, err := newPair()
+// newPair is a link and the other end of it.
+func newPair(t *testing.T) (*link, int) {
+	t.Helper()
+	ours, theirs, err := ahead.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
+	l, err := newLink(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, theirs
+}
+
+func TestLinkCarriesMessagesAcrossAPause(t *testing.T) {
+	a, fd := newPair(t)
 	b, err := newLink(fd)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +68,7 @@ func TestLinkCarriesMessagesAcrossAPause(t *testing.T) {
 	if _, err := b.receive(); !errors.Is(err, errPaused) {
 		t.Errorf("got %v, want %v", err, errPaused)
 	}
-	second, err := duplicate(b.conn.(syscall.Conn))
+	second, err := duplicate(b.conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +92,11 @@ func TestLinkCarriesMessagesAcrossAPause(t *testing.T) {
 }
 
 func TestHangingWorkerDoesNotHangTheSender(t *testing.T) {
-	a, fd, err := newPair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, fd := newPair(t)
 	defer syscall.Close(fd)
 	defer a.close()
 	long := message{Kind: kindOthers, Text: string(make([]byte, 256<<10))}
+	var err error
 	for range 64 {
 		if err = a.send(long); err != nil {
 			break
@@ -255,13 +266,6 @@ func TestActivatedSockets(t *testing.T) {
 				t.Error("the variable is still there")
 			}
 		})
-	}
-}
-
-func TestWorkerEnvironment(t *testing.T) {
-	got := workerEnv([]string{"PATH=/bin", "NOTIFY_SOCKET=/x", "LISTEN_FDS=2", stateEnv + "={}", "A=b=c"})
-	if want := []string{"PATH=/bin", "A=b=c"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

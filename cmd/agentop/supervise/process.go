@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"syscall"
 	"time"
 
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/router/control"
 )
 
@@ -49,56 +48,34 @@ type event struct {
 	how     string // how it ended, "" for in good order
 }
 
-// WorkerFlag is the hidden flag of `agentop proxy` that makes it a worker.
-const WorkerFlag = "worker"
-
-// spawn starts a worker. Its descriptors: 0 to 2 are the supervisor's (0 is
-// /dev/null), 3 is the link, 4 and on are the sockets.
+// spawn starts a worker, or takes the one that was started ahead.
 func (s *supervisor) spawn() (*worker, error) {
-	l, theirs, err := newPair()
-	if err != nil {
-		return nil, err
-	}
-	defer syscall.Close(theirs)
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		l.close()
-		return nil, err
-	}
-	defer null.Close()
-	files := []uintptr{null.Fd(), 1, 2, uintptr(theirs)}
-	for _, k := range s.sockets {
-		files = append(files, uintptr(k.FD))
-	}
 	path := s.binary.start()
-	pid, err := syscall.ForkExec(path, append([]string{s.binary.path}, s.command...), &syscall.ProcAttr{
-		Env: workerEnv(os.Environ()), Files: files,
-	})
-	if err != nil {
-		l.close()
-		return nil, fmt.Errorf("start a worker: %q: %w", path, err)
+	sockets := make([]int, len(s.sockets))
+	for i, k := range s.sockets {
+		sockets[i] = k.FD
 	}
-	w := &worker{pid: pid, link: l, state: starting, started: time.Now(), binary: path == s.binary.path}
-	s.attend(w)
-	hello := message{Kind: kindHello, Sockets: len(s.sockets), Others: len(s.workers) - 1, Ended: s.ended}
-	if err := l.send(hello); err != nil {
-		s.say("worker %d does not listen: %v", pid, err) // its end is noticed by itself
-	}
-	return w, nil
-}
-
-// workerEnv leaves out what speaks to the supervisor alone.
-func workerEnv(env []string) []string {
-	var kept []string
-	for _, pair := range env {
-		name, _, _ := strings.Cut(pair, "=")
-		switch name {
-		case "NOTIFY_SOCKET", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID", stateEnv:
-		default:
-			kept = append(kept, pair)
+	var sent []int // to who has not inherited them
+	p, isAhead := ahead.Take()
+	if isAhead {
+		sent = sockets
+	} else {
+		var err error
+		if p, err = ahead.Start(path, append([]string{s.binary.path}, s.command...), sockets); err != nil {
+			return nil, fmt.Errorf("start a worker: %q: %w", path, err)
 		}
 	}
-	return kept
+	l, err := newLink(p.Link)
+	if err != nil {
+		return nil, err // its end of the link is closed, so it ends
+	}
+	w := &worker{pid: p.PID, link: l, state: starting, started: time.Now(), binary: !isAhead && path == s.binary.path}
+	hello := message{Kind: kindHello, Sockets: len(sockets), Others: len(s.workers), Ended: s.ended}
+	if err := l.send(hello, sent...); err != nil {
+		s.say("worker %d does not listen: %v", p.PID, err) // its end is noticed by itself
+	}
+	s.attend(w)
+	return w, nil
 }
 
 // attend begins to listen to a worker and to wait for its end.

@@ -11,16 +11,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/router/control"
 )
-
-// stateEnv carries the supervisor's state to the image that takes its place.
-const stateEnv = "AGENTOP_SUPERVISOR_STATE"
 
 // Renewed reports, before Run, whether this process goes on as the supervisor
 // that an older binary was: its sockets and workers are there already.
 func Renewed() bool {
-	_, found := os.LookupEnv(stateEnv)
+	_, found := os.LookupEnv(ahead.StateEnv)
 	return found
 }
 
@@ -119,7 +117,7 @@ func (s *supervisor) execute() error {
 		}
 	}()
 	for _, w := range s.workers {
-		fd, err := duplicate(w.link.conn.(syscall.Conn))
+		fd, err := duplicate(w.link.conn)
 		if err != nil {
 			return fmt.Errorf("keep the link to worker %d: %w", w.pid, err)
 		}
@@ -150,7 +148,7 @@ func (s *supervisor) execute() error {
 		return joined(errSignal, keepOnExec(kept, false))
 	}
 	args := append([]string{s.binary.path}, os.Args[1:]...)
-	err = syscall.Exec(s.binary.path, args, append(os.Environ(), stateEnv+"="+string(text)))
+	err = syscall.Exec(s.binary.path, args, append(os.Environ(), ahead.StateEnv+"="+string(text)))
 	return fmt.Errorf("execute %q: %w", s.binary.path, joined(err, keepOnExec(kept, false)))
 }
 
@@ -181,8 +179,8 @@ func keepOnExec(fds []int, keep bool) error {
 
 // adopt takes over from the image that this process ran before, if it did.
 func (s *supervisor) adopt() (bool, error) {
-	text, found := os.LookupEnv(stateEnv)
-	_ = os.Unsetenv(stateEnv)
+	text, found := os.LookupEnv(ahead.StateEnv)
+	_ = os.Unsetenv(ahead.StateEnv)
 	var c carried
 	if !found || json.Unmarshal([]byte(text), &c) != nil || c.PID != os.Getpid() {
 		return false, nil

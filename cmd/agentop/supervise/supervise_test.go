@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"agentop/cmd/agentop/home"
+	"agentop/cmd/agentop/supervise/ahead"
 	"agentop/router/control"
 	"agentop/router/fakeserver"
 )
@@ -25,11 +27,24 @@ import (
 const roleEnv = "AGENTOP_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleEnv) {
+	role := os.Getenv(roleEnv)
+	if slices.Equal(os.Args[1:], ahead.Worker) {
+		role = "worker"
+	}
+	switch role {
 	case "":
 		os.Exit(m.Run())
 	case "supervisor":
 		os.Exit(supervisorMain())
+	case "starting":
+		fmt.Println("started")
+		time.Sleep(time.Hour) // it is killed
+	case "taking":
+		if _, found := ahead.Take(); !found {
+			fmt.Println("none is ahead")
+		}
+	case "environment":
+		_, _ = fmt.Fprintln(os.NewFile(ahead.SocketFD, "out"), strings.Join(os.Environ(), "\n"))
 	default:
 		os.Exit(workerMain())
 	}
@@ -39,6 +54,9 @@ func TestMain(m *testing.M) {
 // home tells it to misbehave.
 func workerMain() int {
 	c, err := Inherit()
+	if errors.Is(err, ErrUnneeded) {
+		return 1
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -57,6 +75,9 @@ func workerMain() int {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/pid", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, "%d %s", os.Getpid(), c.Ended)
+	})
+	mux.HandleFunc("/arguments", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, os.Args[1:])
 	})
 	mux.HandleFunc("/restart", func(w http.ResponseWriter, r *http.Request) {
 		var refused *control.Error
@@ -107,6 +128,7 @@ func (l *takenListener) Accept() (net.Conn, error) {
 
 // supervisorMain is a supervisor in a process of its own, which tests may kill.
 func supervisorMain() int {
+	defer ahead.Drop()
 	_ = os.Setenv(roleEnv, "worker")
 	err := Run(context.Background(), testOptions(home.Home(os.Getenv(home.EnvName)), os.Getenv("AGENTOP_TEST_ADDRESS"), os.Stderr))
 	if err != nil {
