@@ -53,6 +53,9 @@ func (t *turn) send(to *target) (*http.Response, error) {
 		delete(out.Header, "Content-Encoding")
 	}
 	setBody(out, t.upload.reader(body))
+	// What was read of the request has served; a model may think for minutes.
+	t.body, t.plain = nil, nil
+	t.letGo()
 	return t.carrier(to).carry(out, t.interim)
 }
 

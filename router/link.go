@@ -140,6 +140,8 @@ func (l *link) send(req *http.Request) error {
 		}
 	}
 	switch {
+	case err == nil && body != nil:
+		body.from.release() // nothing of it is needed again
 	case err == nil:
 	case errors.Is(err, os.ErrDeadlineExceeded) && body != nil:
 		l.late = &lateWriter{done: make(chan struct{})}
@@ -191,6 +193,7 @@ func (w *lateWriter) write(l *link, head []byte, body *once, firstByte time.Dura
 		return // the reader sees the same end, or the answer that explains it
 	}
 	w.whole = true
+	body.from.release() // nothing of it is needed again
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.headed {

@@ -106,6 +106,36 @@ func TestAnswerToWhoNeverReads(t *testing.T) {
 	}
 }
 
+// TestNoBodyIsHeldWhileTheModelThinks looks at a body's memory between the
+// request's end and the answer's beginning.
+func TestNoBodyIsHeldWhileTheModelThinks(t *testing.T) {
+	for name, body := range map[string][]byte{"one that the socket takes": unread[:1000], "one that it does not": unread} {
+		var up *upload
+		ready := make(chan struct{})
+		p, url := plainTo(t, 0, func(c net.Conn) {
+			<-ready
+			req, _ := http.ReadRequest(bufio.NewReaderSize(c, 1<<20))
+			_, _ = io.Copy(io.Discard, req.Body)
+			for held := true; held; { // the answer waits for it
+				up.mu.Lock()
+				held = !up.gone
+				up.mu.Unlock()
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		})
+		req, memory := post(t, t.Context(), url, body)
+		up = memory
+		close(ready)
+		res, err := p.carry(req, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text, err := io.ReadAll(res.Body); string(text) != "ok" || err != nil {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 func TestFirstByteIsTimedFromTheRequestsEnd(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	goOn := make(chan struct{})

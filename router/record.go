@@ -34,10 +34,7 @@ func (t *turn) observe(res *http.Response, to *target) {
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
 	t.answer.whole = t.learn
 	res.Body = t.answer
-	// What was read of the request has served; a stream may last for an hour.
-	t.body, t.plain = nil, nil
-	t.letGo()
-	if t.upload.sent() {
+	if t.upload.sent() { // a stream may last for an hour
 		t.upload.release()
 	}
 }

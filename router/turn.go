@@ -33,7 +33,7 @@ type turn struct {
 	upload  *upload // its memory
 	plain   []byte  // without content codings; body itself when it has none
 	coded   bool
-	scratch *scratch // outline and keys; nil once the answer has begun
+	scratch *scratch // outline and keys; nil once the request is being sent
 	asked   string   // model name in the body
 	key     string   // the body's last prefix key as the log has it; "" if there is none
 	rec     agents.Recognition
