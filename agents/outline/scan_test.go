@@ -55,9 +55,8 @@ func difference(got, want Outline) string {
 	var b strings.Builder
 	for i := range g.NumField() {
 		if field := g.Type().Field(i); field.IsExported() {
-			x, y := fmt.Sprintf("%+q", g.Field(i).Interface()), fmt.Sprintf("%+q", w.Field(i).Interface())
-			if x != y {
-				fmt.Fprintf(&b, "%s: got %s\nwant %s\n", field.Name, x, y)
+			if x, y := g.Field(i).Interface(), w.Field(i).Interface(); !reflect.DeepEqual(x, y) {
+				fmt.Fprintf(&b, "%s: got %+q %[2]v\nwant %+[3]q %[3]v\n", field.Name, x, y)
 			}
 		}
 	}
