@@ -1,6 +1,7 @@
 package outline
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -51,6 +52,16 @@ func hex4(b []byte) rune {
 // of four bytes or more always gets something.
 func Decode(dst, raw []byte) (written, read int) {
 	for read < len(raw) && written < len(dst) {
+		if len(raw)-read >= 8 && len(dst)-written >= 8 {
+			x := binary.LittleEndian.Uint64(raw[read:])
+			binary.LittleEndian.PutUint64(dst[written:], x)
+			n := bits.TrailingZeros64((x|equal(x, '\\'))&highs) / 8 // that stand for themselves
+			written += n
+			read += n
+			if n == 8 {
+				continue
+			}
+		}
 		c := raw[read]
 		if c != '\\' && c < utf8.RuneSelf {
 			dst[written] = c
