@@ -1,6 +1,7 @@
 package outline
 
 import (
+	"hash/maphash"
 	"slices"
 	"sync"
 )
@@ -12,6 +13,7 @@ import (
 type pasts struct {
 	mu    sync.Mutex
 	list  [knownPasts]*past
+	tags  [knownPasts]uint64 // of their conversations: one look in the place of many
 	clock uint64
 }
 
@@ -55,11 +57,9 @@ func (p *pasts) find(conversation string, f Format, b []byte, hash func([]byte) 
 	if conversation == "" {
 		return nil, 0
 	}
-	p.mu.Lock()
-	list := p.list
-	p.mu.Unlock()
-	for _, known := range list {
-		if known == nil || known.conversation != conversation || known.format != f {
+	var few [8]*past
+	for _, known := range p.of(conversation, few[:0]) {
+		if known.format != f {
 			continue
 		}
 		if n := known.shared(b, hash); n > shared {
@@ -74,6 +74,24 @@ func (p *pasts) find(conversation string, f Format, b []byte, hash func([]byte) 
 	}
 	return best, shared
 }
+
+// of appends the pasts of a conversation to list.
+func (p *pasts) of(conversation string, list []*past) []*past {
+	tag := tagOf(conversation)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, t := range p.tags {
+		if t == tag && p.list[i].conversation == conversation {
+			list = append(list, p.list[i])
+		}
+	}
+	return list
+}
+
+var tagSeed = maphash.MakeSeed()
+
+// tagOf is never zero.
+func tagOf(conversation string) uint64 { return maphash.String(tagSeed, conversation) | 1 }
 
 // shared is how many marks b has before it differs.
 func (k *past) shared(b []byte, hash func([]byte) uint64) int {
@@ -105,7 +123,7 @@ func (p *pasts) add(now, before *past) {
 			oldest = i
 		}
 	}
-	p.list[oldest] = now
+	p.list[oldest], p.tags[oldest] = now, tagOf(now.conversation)
 }
 
 // resume goes on behind what the conversation's last body and this one share.
