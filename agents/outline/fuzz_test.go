@@ -24,6 +24,7 @@ func FuzzScan(f *testing.F) {
 		}
 		check(t, &o, formats[format%4], body)
 		checkKnown(t, formats[format%4], body)
+		checkKnownTexts(t, rand.New(rand.NewPCG(uint64(len(body)), uint64(format))), body)
 		checkPast(t, rand.New(rand.NewPCG(uint64(len(body)), uint64(format))), formats[format%4], body)
 		checkKernels(t, body)
 	})

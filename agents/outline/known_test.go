@@ -48,7 +48,7 @@ func checkKnown(t *testing.T, f Format, body []byte) {
 			t.Fatalf("format %d, body\n%s\nwith what was known %s", f, whole, d)
 		}
 	}
-	if _, ok := known.find(list); read && !ok && !bytes.Contains(body, []byte("tools")) {
+	if read && known.find(toolLists, list) == nil && !bytes.Contains(body, []byte("tools")) {
 		t.Fatal("the list is not known after it was read")
 	}
 }
@@ -62,6 +62,71 @@ func TestKnownToolsChangeNothing(t *testing.T) {
 	})
 }
 
+// systemOf writes a system prompt in one of the ways in which a text can stand
+// there.
+func systemOf(r *rand.Rand, f Format, text string) string {
+	key := "system"
+	if f == Responses {
+		key = "instructions"
+	}
+	return fmt.Sprintf(pick(r, []string{
+		`%q:"%s"`,
+		`%q:[{"type":"text","text":"x-anthropic-billing-header: v"},{"type":"text","text":"%s","cache_control":{"type":"ephemeral"}}]`,
+		`%q:[{"text":"%s","type":"thinking"},"%[2]s",{"text":"%[2]s","text":"short"}]`,
+		`%q:[{"text":"short","text":"%s","text":"%[2]s"}],%[1]q:"%[2]s"`,
+	}), key, text)
+}
+
+// checkKnownTexts holds that bodies whose system prompts have long texts in
+// common have the same outlines with a Known as without.
+func checkKnownTexts(t *testing.T, r *rand.Rand, rest []byte) (met int) {
+	t.Helper()
+	after := ""
+	if i := bytes.IndexByte(rest, '{'); i >= 0 && len(bytes.TrimLeft(rest[i+1:], " \t\r\n}")) > 0 {
+		after = "," + string(rest[i+1:])
+	} else {
+		after = "}"
+	}
+	begin := pick(r, []string{"", "", "x-anthropic-billing-header: v", `x-anthropic-billing-header: v\n`})
+	text := begin + strings.Repeat(pick(r, []string{"plain ", `\n\"`, "é", `\\`, "\xff"}), smallestKnown/2+r.IntN(2*words*64))
+	known := &Known{Hash: seededHash}
+	for range 8 {
+		now := text
+		switch at := r.IntN(len(text)); r.IntN(4) {
+		case 0:
+			now = text[:at] + string(" \"\\{}[],:0u\x01\xffx"[r.IntN(14)]) + text[at+1:]
+		case 1:
+			now = text + "more"
+		}
+		f := []Format{Messages, Responses, ChatCompletions}[r.IntN(5)/2]
+		body := fmt.Appendf(nil, `{"x":"%s",%s%s`, strings.Repeat("-", r.IntN(2*words*64)), systemOf(r, f, now), after)
+		if known.find(systemTexts, []byte(now+`"`)) != nil {
+			met++
+		}
+		var with, without Outline
+		with.Known = known
+		with.Scan(f, body, jsonSum)
+		without.Scan(f, body, jsonSum)
+		with.Known = nil
+		if d := difference(plainOutline(&with), plainOutline(&without)); d != "" {
+			t.Fatalf("format %d, body\n%s\nwith what was known %s", f, body, d)
+		}
+	}
+	return met
+}
+
+func TestKnownTextsChangeNothing(t *testing.T) {
+	everyKernel(func(string) {
+		r, met := rand.New(rand.NewPCG(8, 9)), 0
+		for range 60 {
+			met += checkKnownTexts(t, r, randomBody(r))
+		}
+		if met < 40 {
+			t.Errorf("%d of 480 texts were known", met)
+		}
+	})
+}
+
 func TestOnlyWholeAndEqualListsAreKnown(t *testing.T) {
 	k := &Known{Hash: seededHash}
 	list := toolsOf(8 << 10)
@@ -69,8 +134,8 @@ func TestOnlyWholeAndEqualListsAreKnown(t *testing.T) {
 	o.Known = k
 	o.Scan(Messages, fmt.Appendf(nil, `{"tools":%s}`, list), nil)
 	tools, server := o.Tools, o.ServerTools
-	if _, ok := k.find(list); !ok || tools == 0 || server == 0 {
-		t.Fatalf("%d tools, %d of the server's, known %v", tools, server, ok)
+	if k.find(toolLists, list) == nil || tools == 0 || server == 0 {
+		t.Fatalf("%d tools, %d of the server's", tools, server)
 	}
 	for name, other := range map[string][]byte{
 		"a byte is another":     append(append(bytes.Clone(list[:len(list)/2]), '!'), list[len(list)/2+1:]...),
@@ -78,7 +143,7 @@ func TestOnlyWholeAndEqualListsAreKnown(t *testing.T) {
 		"shorter than its head": list[:knownHead/2],
 		"nothing":               nil,
 	} {
-		if _, ok := k.find(other); ok {
+		if k.find(toolLists, other) != nil {
 			t.Errorf("%s: found", name)
 		}
 	}
@@ -95,14 +160,14 @@ func TestOnlyWholeAndEqualListsAreKnown(t *testing.T) {
 	// A broken list is not remembered.
 	broken := append(bytes.Clone(list[:len(list)-1]), `,"`...)
 	o.Scan(Messages, fmt.Appendf(nil, `{"tools":%s`, broken), nil)
-	if k.next != 1 {
-		t.Errorf("%d lists are known, want 1", k.next)
+	if n := k.values[toolLists].next; n != 1 {
+		t.Errorf("%d lists are known, want 1", n)
 	}
 	// Old ones make room.
-	for i := range knownLists {
+	for i := range knownValues {
 		o.Scan(Messages, fmt.Appendf(nil, `{"tools":%s}`, toolsOf((20+i)<<10)), nil)
 	}
-	if _, ok := k.find(list); ok {
+	if k.find(toolLists, list) != nil {
 		t.Error("the oldest list is still known")
 	}
 }

@@ -199,13 +199,13 @@ func (s *scanner) knownTools() (all, server int) {
 		return s.tools()
 	}
 	from := s.i
-	if l, ok := s.o.Known.find(s.b[from:]); ok {
+	if l := s.o.Known.find(toolLists, s.b[from:]); l != nil {
 		s.jump(from + l.size)
 		return l.all, l.server
 	}
 	all, server = s.tools()
 	if s.err == nil {
-		s.o.Known.add(s.b[from:s.i], all, server)
+		s.o.Known.add(toolLists, s.b[from:s.i], found{all: all, server: server})
 	}
 	return all, server
 }

@@ -27,7 +27,8 @@ func (s *scanner) system(comma, from int) {
 // but the billing line goes with its key; but an equal key before it would
 // then speak, so in that case an empty string stays.
 func (s *scanner) systemString(comma, from int) uint64 {
-	raw, escaped := s.str()
+	text := s.systemText()
+	raw := text.raw
 	s.o.System = append(s.o.System, Text{Raw: raw})
 	line := s.billingLine(raw)
 	switch {
@@ -40,8 +41,7 @@ func (s *scanner) systemString(comma, from int) uint64 {
 	if line.To == raw.To && line.To > line.From {
 		return 0
 	}
-	h, _ := s.hash(s.after(line, raw, escaped))
-	return h
+	return s.textSum(text, line)
 }
 
 func (s *scanner) systemBlocks() uint64 {
@@ -66,7 +66,7 @@ func (s *scanner) systemBlocks() uint64 {
 func (s *scanner) systemBlock(comma int) uint64 {
 	var (
 		sum  uint64
-		text name
+		text systemText
 		what kind
 	)
 	from, counted := s.i, s.counted
@@ -75,12 +75,12 @@ func (s *scanner) systemBlock(comma int) uint64 {
 		case "type":
 			what = s.kindOf(s.name())
 		case "text":
-			sum += s.hashName(text)
+			sum += s.hashName(text.name)
 			if text.known = s.peek() == '"'; !text.known {
 				sum += s.value()
 				continue
 			}
-			text.raw, text.escaped = s.str()
+			text = s.systemText()
 		case "cache_control", "signature", "encrypted_content", "reasoning_content":
 			s.skip()
 		default:
@@ -106,8 +106,41 @@ func (s *scanner) systemBlock(comma int) uint64 {
 		s.counted = counted
 		return 0
 	}
-	text.raw, text.escaped = s.after(line, text.raw, text.escaped)
-	return sum + s.hashName(text)
+	return sum + s.textSum(text, line)
+}
+
+// systemText is a text of the system prompt, and what is known of it.
+type systemText struct {
+	name
+	past *value
+}
+
+// systemText reads a string.
+func (s *scanner) systemText() systemText {
+	from := s.i + 1
+	if past := s.o.Known.find(systemTexts, s.b[from:]); past != nil && s.sum != nil {
+		s.jump(from + past.size)
+		return systemText{name{Span{from, s.i - 1}, past.escaped, true}, past}
+	}
+	raw, escaped := s.str()
+	return systemText{name{raw, escaped, true}, nil}
+}
+
+// textSum is the hash of what follows the billing line in a text.
+func (s *scanner) textSum(t systemText, line Span) uint64 {
+	switch {
+	case line.To > line.From:
+		h, _ := s.hash(s.after(line, t.raw, t.escaped))
+		return h
+	case t.past != nil && s.err == nil:
+		s.counted = true
+		return t.past.sum
+	}
+	h := s.hashName(t.name)
+	if s.sum != nil && s.err == nil {
+		s.o.Known.add(systemTexts, s.b[t.raw.From:t.raw.To+1], found{sum: h, escaped: t.escaped})
+	}
+	return h
 }
 
 // hashName is the hash of a string that was read before, 0 if there was none.
