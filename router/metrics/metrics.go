@@ -32,8 +32,28 @@ type Metrics struct {
 	dropped     *vm.Counter // is set to what droppedKeys says when it is read
 	droppedKeys func() float64
 
-	mu     sync.RWMutex
-	counts map[requestLabels]*vm.Counter
+	requests   named[requestLabels, *vm.Counter]
+	firstBytes named[string, *vm.PrometheusHistogram]
+}
+
+// named finds again what was made for some labels, without writing out its
+// name.
+type named[L comparable, M any] struct {
+	mu   sync.RWMutex
+	made map[L]M
+}
+
+func (n *named[L, M]) get(labels L, make func() M) M {
+	n.mu.RLock()
+	m, ok := n.made[labels]
+	n.mu.RUnlock()
+	if !ok {
+		m = make()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.made[labels] = m
+	}
+	return m
 }
 
 type requestLabels struct {
@@ -49,7 +69,8 @@ var firstByteBuckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 // New makes the counters, and gauges that ask g.
 func New(version string, g Gauges) *Metrics {
 	vm.ExposeMetadata(true)
-	m := &Metrics{set: vm.NewSet(), counts: map[requestLabels]*vm.Counter{}}
+	m := &Metrics{set: vm.NewSet()}
+	m.requests.made, m.firstBytes.made = map[requestLabels]*vm.Counter{}, map[string]*vm.PrometheusHistogram{}
 	for name, read := range map[string]func() float64{
 		"agentop_pins":          g.Pins,
 		"agentop_pins_unsaved":  g.UnsavedPins,
@@ -101,23 +122,17 @@ var help = map[string]string{
 
 // Request counts a request that ended.
 func (m *Metrics) Request(agent, server string, turn agents.Turn, status int) {
-	labels := requestLabels{agent, server, turn, status}
-	m.mu.RLock()
-	c, ok := m.counts[labels]
-	m.mu.RUnlock()
-	if !ok {
-		c = m.set.GetOrCreateCounter(fmt.Sprintf("agentop_requests_total{agent=%q,server=%q,turn=%q,status=\"%d\"}", agent, server, turn, status))
-		m.mu.Lock()
-		m.counts[labels] = c
-		m.mu.Unlock()
-	}
-	c.Inc()
+	m.requests.get(requestLabels{agent, server, turn, status}, func() *vm.Counter {
+		return m.set.GetOrCreateCounter(fmt.Sprintf("agentop_requests_total{agent=%q,server=%q,turn=%q,status=\"%d\"}", agent, server, turn, status))
+	}).Inc()
 }
 
 // FirstByte observes the time from a request's arrival to the first byte of
 // its answer.
 func (m *Metrics) FirstByte(server string, d time.Duration) {
-	m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("agentop_first_byte_seconds{server=%q}", server), firstByteBuckets).Update(d.Seconds())
+	m.firstBytes.get(server, func() *vm.PrometheusHistogram {
+		return m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("agentop_first_byte_seconds{server=%q}", server), firstByteBuckets)
+	}).Update(d.Seconds())
 }
 
 // PinWrite counts a write of a pin: new, member, model, renew, move or forget.
