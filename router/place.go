@@ -239,6 +239,12 @@ func (t *turn) keepPin(fresh, renamed bool) {
 	}
 }
 
+// seenPin is what a look-up found: the pin of a conversation, nil if it has none.
+type seenPin struct {
+	of  placement.Conversation
+	pin *pinRecord
+}
+
 // known is what the rules may look up, for one turn. A pin's record is read
 // and decoded once for each turn.
 type known struct{ t *turn }
@@ -255,8 +261,10 @@ func (k known) record(c placement.Conversation) *pinRecord {
 	if c.Session == "" {
 		return nil
 	}
-	if p, ok := k.t.pins[c]; ok {
-		return p
+	for _, seen := range k.t.pins {
+		if seen.of == c {
+			return seen.pin
+		}
 	}
 	var p *pinRecord
 	if value, ok := k.t.r.Pins.Get(pinKey(c)); ok {
@@ -265,10 +273,7 @@ func (k known) record(c placement.Conversation) *pinRecord {
 			k.t.r.Logger.Warn("stored pin is no pin; the conversation's history decides", "agent", c.Agent, "session", placement.Plain(c.Session), "error", err)
 		}
 	}
-	if k.t.pins == nil {
-		k.t.pins = make(map[placement.Conversation]*pinRecord, 2)
-	}
-	k.t.pins[c] = p
+	k.t.pins = append(k.t.pins, seenPin{c, p})
 	return p
 }
 

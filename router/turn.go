@@ -41,8 +41,8 @@ type turn struct {
 	decision placement.Decision
 	conv     placement.Conversation // whose turn it is; zero when nobody's
 	pin      *pinRecord             // nil without a pin
-	pins     map[placement.Conversation]*pinRecord
-	server   *config.Server // nil towards the own upstream
+	pins     []seenPin              // that were looked up for it
+	server   *config.Server         // nil towards the own upstream
 	member   string
 	sent     string // model name that was sent; "" when there was none to read
 
