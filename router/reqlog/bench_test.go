@@ -188,7 +188,7 @@ func BenchmarkSweepMillionKeys(b *testing.B) {
 	})
 	b.Run("walked", func(b *testing.B) {
 		for b.Loop() {
-			x.keys.sweep(0, true)
+			x.keys.sweep(hourOf(micros(at(-day))), true)
 		}
 	})
 }

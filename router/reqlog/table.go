@@ -2,6 +2,7 @@ package reqlog
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -9,7 +10,9 @@ import (
 // A table remembers who owns a 64-bit value: a prefix key, a reply mark or the
 // hash of a response id. It is cut into shards so that a request never waits
 // for the whole of it, holds no pointers (the collector does not walk it), and
-// costs 12 bytes an entry at 80 to 90 per cent filling.
+// costs 12 bytes an entry: a shard's are in order and without gaps. As hashes
+// are spread evenly, each is near the place that its size tells, and to make
+// room for one more moves some kilobytes.
 //
 // Of a value's 64 bits it compares 56: with a million entries, a look-up of a
 // value that is not there finds another's in one of 10^10 cases.
@@ -30,27 +33,27 @@ const (
 )
 
 type shard struct {
-	mu     sync.Mutex
-	tags   []tag   // one for each place
-	owners []owner // likewise; zero is an empty place
-	n      int
-	oldest hour // no entry was used before
-	lists  []ownerList
-	free   []uint32 // indexes of lists that are not in use
+	mu      sync.Mutex
+	entries []entry // by hash
+	oldest  hour    // no entry was used before
+	lists   []ownerList
+	free    []uint32 // indexes of lists that are not in use
 }
 
-// tag is what is compared of a value, and the hour of its last use.
-type tag uint64
+// entry is a value by the highest 48 bits of its hash, the hour of its last use
+// and its owner.
+type entry struct {
+	high uint32
+	low  uint16
+	used hour
+	who  owner
+}
 
-func tagOf(h uint64, used hour) tag { return tag(h&^(1<<hourBits-1)) | tag(used) }
-
-func (t tag) used() hour { return hour(t) }
+func (e *entry) hash() uint64 { return uint64(e.high)<<16 | uint64(e.low) }
 
 // hour counts hours since 1970, the lowest bits: moments that are within three
 // years of each other can be told apart.
 type hour uint16
-
-const hourBits = 16
 
 func (h hour) before(other hour) bool { return int16(h-other) < 0 }
 
@@ -81,27 +84,26 @@ func mix(v uint64) uint64 {
 
 func (t *table) shard(h uint64) *shard { return &t.shards[h%tableShards] }
 
-// find returns the place of the value with the hash h, or the empty one where
-// it belongs; -1 if there are no places.
-func (s *shard) find(h uint64) int {
-	n := uint64(len(s.tags))
-	if n == 0 {
-		return -1
+// find returns the place of the value with the hash h, and whether it is there
+// or would belong there.
+func (s *shard) find(h uint64) (i int, ok bool) {
+	n := len(s.entries)
+	near, _ := bits.Mul64(h, uint64(n))
+	h >>= 16
+	i = int(near)
+	for i < n && s.entries[i].hash() < h {
+		i++
 	}
-	h >>= hourBits
-	i, _ := bits.Mul64(h<<hourBits, n)
-	for s.owners[i] != 0 && uint64(s.tags[i])>>hourBits != h {
-		if i++; i == n {
-			i = 0
-		}
+	for i > 0 && s.entries[i-1].hash() >= h {
+		i--
 	}
-	return int(i)
+	return i, i < n && s.entries[i].hash() == h
 }
 
-// touch notes that the entry at place i was used.
-func (s *shard) touch(i int, used hour) {
-	if s.tags[i].used().before(used) {
-		s.tags[i] = tagOf(uint64(s.tags[i]), used)
+// touch notes that an entry was used.
+func (e *entry) touch(used hour) {
+	if e.used.before(used) {
+		e.used = used
 	}
 }
 
@@ -111,39 +113,36 @@ func (t *table) add(value uint64, who owner, used hour) bool {
 	s := t.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.find(h)
-	if i >= 0 && s.owners[i] != 0 {
-		t.join(s, &s.owners[i], who)
-		s.touch(i, used)
+	i, ok := s.find(h)
+	if ok {
+		e := &s.entries[i]
+		t.join(s, &e.who, who)
+		e.touch(used)
 		return true
 	}
 	if t.count.Load() >= t.limit {
 		t.lost.Add(1)
 		return false
 	}
-	if 10*(s.n+1) > 9*len(s.tags) {
-		s.resize(len(s.tags) + len(s.tags)/8 + 8)
-		i = s.find(h)
-	}
-	s.tags[i], s.owners[i] = tagOf(h, used), who
-	if s.n == 0 || used.before(s.oldest) {
+	if len(s.entries) == 0 || used.before(s.oldest) {
 		s.oldest = used
 	}
-	s.n++
+	s.insert(i, entry{high: uint32(h >> 32), low: uint16(h >> 16), used: used, who: who})
 	t.count.Add(1)
 	return true
 }
 
-// resize moves all entries to n new places.
-func (s *shard) resize(n int) {
-	tags, owners := s.tags, s.owners
-	s.tags, s.owners = make([]tag, n), make([]owner, n)
-	for i, who := range owners {
-		if who != 0 {
-			to := s.find(uint64(tags[i]))
-			s.tags[to], s.owners[to] = tags[i], who
-		}
+// insert makes room for an entry. append would keep a quarter more or a half.
+func (s *shard) insert(i int, e entry) {
+	if n := len(s.entries); n == cap(s.entries) {
+		s.entries = sized(s.entries, n+n/16+4)
 	}
+	s.entries = slices.Insert(s.entries, i, e)
+}
+
+// sized is a copy of entries with room for n, and what comes with that.
+func sized(entries []entry, n int) []entry {
+	return append(slices.Grow([]entry(nil), n), entries...)
 }
 
 // join adds who to an entry that has an owner. Owners that are no longer
@@ -221,16 +220,17 @@ func (t *table) owners(value uint64, used hour) (of [maxOwners]owner, n int) {
 	s := t.shard(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.find(h)
-	if i < 0 || s.owners[i] == 0 {
+	i, ok := s.find(h)
+	if !ok {
 		return of, 0
 	}
-	s.touch(i, used)
-	if who := s.owners[i]; who&ownerMany == 0 {
-		of[0] = who
+	e := &s.entries[i]
+	e.touch(used)
+	if e.who&ownerMany == 0 {
+		of[0] = e.who
 		return of, 1
 	}
-	l := &s.lists[s.owners[i]&^ownerMany]
+	l := &s.lists[e.who&^ownerMany]
 	if l.dead {
 		return of, 0
 	}
@@ -258,7 +258,7 @@ func (t *table) sweep(before hour, stale bool) (dropped int) {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		if s.n > 0 && (stale || s.oldest.before(before)) {
+		if len(s.entries) > 0 && (stale || s.oldest.before(before)) {
 			dropped += t.sweepShard(s, before)
 		}
 		s.mu.Unlock()
@@ -270,32 +270,26 @@ func (t *table) sweep(before hour, stale bool) (dropped int) {
 func (t *table) sweepShard(s *shard, before hour) int {
 	t.convs.mu.RLock()
 	defer t.convs.mu.RUnlock()
-	var oldest hour
-	keep := 0
-	for i, who := range s.owners {
-		if who == 0 {
+	was := len(s.entries)
+	kept := s.entries[:0]
+	for _, e := range s.entries {
+		if e.used.before(before) || !t.trim(s, e.who) {
+			s.drop(e.who)
 			continue
 		}
-		used := s.tags[i].used()
-		if used.before(before) || !t.trim(s, who) {
-			s.drop(i)
-			continue
+		if len(kept) == 0 || e.used.before(s.oldest) {
+			s.oldest = e.used
 		}
-		if keep == 0 || used.before(oldest) {
-			oldest = used
-		}
-		keep++
+		kept = append(kept, e)
 	}
-	dropped := s.n - keep
-	s.n, s.oldest = keep, oldest
+	s.entries = kept
 	switch {
-	case keep == 0:
-		s.tags, s.owners, s.lists, s.free = nil, nil, nil, nil
-	case dropped > 0:
-		// Emptied places would break the chains of the others.
-		s.resize(keep + keep/8 + 8)
+	case len(kept) == 0:
+		s.entries, s.lists, s.free = nil, nil, nil
+	case was > len(kept):
+		s.pack()
 	}
-	return dropped
+	return was - len(kept)
 }
 
 // pack lets go of what room is not needed at the moment.
@@ -303,21 +297,24 @@ func (t *table) pack() {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		if n := s.n + s.n/8 + 1; s.n > 0 && n < len(s.tags) {
-			s.resize(n)
-		}
+		s.pack()
 		s.mu.Unlock()
 	}
 }
 
-// drop empties a place. The shard is resized by the caller.
-func (s *shard) drop(i int) {
-	if s.owners[i]&ownerMany != 0 {
-		list := uint32(s.owners[i] &^ ownerMany)
+func (s *shard) pack() {
+	if n := len(s.entries); cap(s.entries)-n > n/32 {
+		s.entries = sized(s.entries, n)
+	}
+}
+
+// drop gives back the list of an entry that goes, if it has one.
+func (s *shard) drop(who owner) {
+	if who&ownerMany != 0 {
+		list := uint32(who &^ ownerMany)
 		s.lists[list] = ownerList{}
 		s.free = append(s.free, list)
 	}
-	s.owners[i] = 0
 }
 
 // trim removes owners that are gone and reports whether any is left. Called

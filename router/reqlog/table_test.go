@@ -55,3 +55,24 @@ func TestHoursEndAndBeginAnew(t *testing.T) {
 		}
 	}
 }
+
+// What a conversation claimed goes with it, and what others share with it stays.
+func TestSweepDropsWhatNobodyOwns(t *testing.T) {
+	x := NewIndex(Limits{}, fixed(0))
+	for i := range uint64(3000) {
+		x.Register(Placed{Agent: "codex", Session: "gone", Server: "glm", Key: i + 1, At: at(0)})
+		if i%3 == 0 {
+			x.Register(Placed{Agent: "codex", Session: "stays", Server: "lab", Key: i + 1, At: at(0)})
+		}
+	}
+	x.Apply(&Line{Time: at(time.Second), Kind: KindForget, Agent: "codex", Session: "gone"})
+	x.Sweep()
+	if n := x.Stats().Keys; n != 1000 {
+		t.Errorf("%d keys after the sweep, want 1000", n)
+	}
+	for i := range uint64(3000) {
+		if got, want := len(x.ByKey(i+1)), map[bool]int{true: 1}[i%3 == 0]; got != want {
+			t.Fatalf("key %d has %d owners, want %d", i+1, got, want)
+		}
+	}
+}
