@@ -14,9 +14,11 @@ const (
 
 // span is a captured value: arena[from:to].
 type span struct {
-	from, to int
+	from, to int32
 	set      bool
 }
+
+func spanOf(from, to int, set bool) span { return span{int32(from), int32(to), set} }
 
 // walker follows one JSON value through the nodes: it keeps the few values
 // that decide, in an arena that is emptied with each event, and hashes those
@@ -122,7 +124,7 @@ func (w *walker) open(isObject bool) {
 		return
 	}
 	n := w.at
-	w.spans[n] = span{len(w.arena), len(w.arena), true}
+	w.spans[n] = spanOf(len(w.arena), len(w.arena), true)
 	w.path[w.depth] = n
 	w.depth++
 	w.at = nowhere
@@ -191,7 +193,7 @@ func (w *walker) endString() {
 	}
 	switch uses[w.at] {
 	case capture:
-		w.spans[w.at] = span{w.from, len(w.arena), len(w.arena) > w.from}
+		w.spans[w.at] = spanOf(w.from, len(w.arena), len(w.arena) > w.from)
 		w.from, w.lost = len(w.arena), false
 		w.mayVary()
 	case pass:
