@@ -93,7 +93,8 @@ func (s *supervisor) ready(w *worker, m message) {
 	s.current = w
 	w.state, w.ready, w.version = ready, time.Now(), m.Version
 	s.ended = ""
-	s.trouble, s.trimmed = Trouble{}, false
+	s.trouble = Trouble{}
+	s.restAt.Reset(restAfter)
 	s.lock.tell("", "")
 	s.stopDown()
 	s.answer(Trouble{})

@@ -221,5 +221,6 @@ func (s *supervisor) adoptWorker(c carriedWorker) {
 	s.attend(w)
 	if w.state == ready {
 		s.current = w
+		s.restAt.Reset(restAfter)
 	}
 }

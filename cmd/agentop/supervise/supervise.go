@@ -64,11 +64,10 @@ type supervisor struct {
 	config   identity // config.yaml as it was last looked at
 	down     *downServer
 	told     bool // that it serves
-	trimmed  bool // its memory, since the present worker became ready
 	stopping bool
 	cut      bool // workers were killed that may have had streams
 
-	readyBy, retryAt, downAt, stopBy, renewAt alarm
+	readyBy, retryAt, downAt, stopBy, renewAt, restAt alarm
 }
 
 // alarm is a timer that can be set again and again.
@@ -89,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	s := &supervisor{
 		Options: o, command: o.Command, binary: newBinary(StablePath(), ownImage),
 		events: make(chan event, 16), done: make(chan struct{}), signals: make(chan os.Signal, 4),
-		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(),
+		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(), restAt: newAlarm(),
 	}
 	defer close(s.done)
 	signal.Notify(s.signals, heeded...)
@@ -97,8 +96,6 @@ func Run(ctx context.Context, o Options) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	memory.Settle() // with the first worker on its way
-	memory.Wait()
 	err := s.loop(ctx)
 	closeSockets(s.sockets)
 	s.lock.release()
@@ -188,6 +185,8 @@ func (s *supervisor) loop(ctx context.Context) error {
 			s.killAll()
 		case <-s.renewAt.C:
 			s.renew()
+		case <-s.restAt.C:
+			s.rest()
 		}
 	}
 	if s.cut {
@@ -253,10 +252,6 @@ func (s *supervisor) look(now time.Time) {
 	if s.stopping || s.next != nil {
 		return
 	}
-	if s.current != nil && !s.trimmed {
-		s.trimmed = true
-		memory.GiveBack()
-	}
 	mended := identify(s.Home.Config()) != s.config
 	if mended {
 		s.config = identify(s.Home.Config())
@@ -271,6 +266,17 @@ func (s *supervisor) look(now time.Time) {
 		s.failures = 0
 		s.start()
 	}
+}
+
+// restAfter is how long after a worker became ready the supervisor becomes
+// small: in the first moments the worker has more use for the processor.
+const restAfter = time.Second
+
+// rest makes the supervisor small: there is nothing more to do.
+func (s *supervisor) rest() {
+	memory.Settle()
+	memory.Wait()
+	memory.GiveBack()
 }
 
 // say writes one line for people.

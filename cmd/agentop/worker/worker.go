@@ -154,6 +154,22 @@ func (w *Worker) configError(err error) {
 	w.publishStatus()
 }
 
+// waiting is how long those who waited for the start are served before
+// anything else takes the processor from them.
+const waiting = 20 * time.Millisecond
+
+// settle does what would hold up a start.
+func (w *Worker) settle(ctx context.Context, loaded bool) {
+	select {
+	case <-time.After(waiting):
+	case <-ctx.Done():
+	}
+	memory.Settle()
+	if !loaded {
+		w.load(ctx)
+	}
+}
+
 // load reads the request log back, behind the requests that are served.
 func (w *Worker) load(ctx context.Context) {
 	defer close(w.restored)
@@ -205,10 +221,7 @@ func (w *Worker) serve(ctx context.Context) error {
 		go func(l net.Listener) { failed <- proxy.Serve(w.conns.listen(room.Listen(l))) }(l)
 	}
 	another := w.tellReady()
-	memory.Settle() // collections would hold up a start
-	if !takesOver {
-		go w.load(ctx)
-	}
+	go w.settle(ctx, takesOver)
 	var began time.Time
 	select {
 	case err := <-failed:
