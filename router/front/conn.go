@@ -22,9 +22,9 @@ const (
 	// watchAfter is how long an answer may take before its client is watched:
 	// most that fail are shorter, and a client does not leave them.
 	watchAfter = 50 * time.Millisecond
-	// lingerTime and lingerSize bound what is still taken in of a request that
-	// was answered before its body had come: a connection that is closed while
-	// bytes arrive loses the answer.
+	// lingerTime and lingerSize bound what is still taken in after the last
+	// answer, of a body that it did not wait for, say: a connection that is
+	// closed while bytes arrive loses the answer.
 	lingerTime = 500 * time.Millisecond
 	lingerSize = 16 << 20
 )
@@ -95,6 +95,7 @@ func (c *conn) serve() {
 		c.answer(req)
 		wait = c.server.HTTP.IdleTimeout
 	}
+	c.linger()
 	c.close()
 }
 
@@ -270,18 +271,15 @@ func (c *conn) answer(req *http.Request) {
 		return
 	}
 	in.watch.stop()
-	if in.left > 0 {
-		c.linger()
-	}
+	c.last = c.last || in.left > 0
 	if c.r == nil && !c.last {
 		c.r = readers.Get().(*bufio.Reader)
 		c.r.Reset(c.Conn)
 	}
 }
 
-// linger takes in what a client still sends to a server that has answered.
+// linger takes in what a client still sends after its last answer.
 func (c *conn) linger() {
-	c.last = true
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // the answer is given
 	}
