@@ -108,6 +108,7 @@ func (a *answer) Close() error { return a.body.Close() }
 func (a *answer) summary() stream.Summary {
 	if a.observer != nil {
 		a.sum = a.observer.Summary()
+		a.observer.Free()
 		a.observer = nil
 		for _, h := range a.hashes {
 			h.Reset()

@@ -43,6 +43,7 @@ func BenchmarkEvents(b *testing.B) {
 					o.Write(p)
 				}
 				o.Close()
+				o.Free()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
 		})

@@ -40,6 +40,22 @@ type blocks struct {
 	spare   []*block
 }
 
+// keptBlocks is how many blocks are left to another answer.
+const keptBlocks = 4
+
+// empty is what of bs may be used for another answer.
+func (bs *blocks) empty() blocks {
+	spare := append(bs.spare, bs.open...)
+	for i, b := range spare {
+		if i < keptBlocks {
+			*b = block{}
+		} else {
+			spare[i] = nil
+		}
+	}
+	return blocks{open: bs.open[:0], spare: spare[:min(len(spare), keptBlocks)]}
+}
+
 func (bs *blocks) find(index int64, call bool) *block {
 	for _, b := range bs.open {
 		if b.index == index && b.call == call {
@@ -59,8 +75,8 @@ func (bs *blocks) start(index int64, call bool) *block {
 		b, bs.spare = bs.spare[n-1], bs.spare[:n-1]
 	} else {
 		b = &block{}
-		b.text.newHash, b.args.whole.newHash, b.args.value.newHash = bs.newHash, bs.newHash, bs.newHash
 	}
+	b.text.newHash, b.args.whole.newHash, b.args.value.newHash = bs.newHash, bs.newHash, bs.newHash
 	b.index, b.call = index, call
 	b.id, b.name, b.input = tally{}, tally{}, tally{}
 	bs.open = append(bs.open, b)

@@ -34,6 +34,9 @@ var errCoding = errors.New("unknown content coding")
 // that is unknown leaves the answer Unread.
 func NewDecoded(f outline.Format, contentType, contentEncoding string, newHash func() Hash) *Observer {
 	o := New(f, contentType, newHash)
+	if contentEncoding == "" {
+		return o
+	}
 	var codings []string
 	for c := range strings.SplitSeq(contentEncoding, ",") {
 		c = strings.ToLower(strings.TrimSpace(c))

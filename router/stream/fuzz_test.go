@@ -35,6 +35,7 @@ func observe(f outline.Format, isSSE bool, p []byte, rng *rand.Rand) Summary {
 		clear(piece) // nothing of it may be kept
 		p = p[n:]
 	}
+	defer o.Free() // what is left of it must not show in the next one
 	return o.Summary()
 }
 

@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"agentop/agents/outline"
@@ -59,7 +60,20 @@ type Observer struct {
 // "{" is read as JSON, one that begins as a field of an event stream does as
 // events. newHash makes the hashes of the reply mark.
 func New(f outline.Format, contentType string, newHash func() Hash) *Observer {
-	return &Observer{format: f, isSSE: IsEventStream(contentType), newHash: newHash}
+	o := observers.Get().(*Observer)
+	o.format, o.isSSE, o.newHash = f, IsEventStream(contentType), newHash
+	return o
+}
+
+// observers are those that were freed, with some memory for blocks.
+var observers = sync.Pool{New: func() any { return new(Observer) }}
+
+// Free lets another answer have o's memory, once it was closed; none of its
+// methods may be called afterwards. It need not be called.
+func (o *Observer) Free() {
+	open, choices := o.open.empty(), choices{list: o.choices.list[:0], calls: o.choices.calls[:0]}
+	*o = Observer{open: open, choices: choices}
+	observers.Put(o)
 }
 
 // IsEventStream says whether a Content-Type is text/event-stream, whatever its
