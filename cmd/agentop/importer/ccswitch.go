@@ -1,18 +1,15 @@
 package importer
 
 import (
-	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	_ "modernc.org/sqlite" // the reader of cc-switch's database
 
 	"agentop/router/config"
 )
@@ -57,52 +54,67 @@ func ccRows(file string) ([]ccRow, error) {
 	return ccDatabase(file)
 }
 
-// ccDatabase reads the providers out of a copy of the database: SQLite writes
-// beside a database even to read it, and cc-switch may be running. The copy is
-// in a folder that only this user can enter, and is gone in the end.
-func ccDatabase(file string) (rows []ccRow, err error) {
-	dir, err := os.MkdirTemp("", "agentop-import-")
+// ccDatabase reads the providers out of the database, in cc-switch's order.
+// cc-switch may be running: nothing is written, and what it has not yet put
+// into the database stands in the write-ahead log.
+func ccDatabase(file string) ([]ccRow, error) {
+	data, err := readFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the copy: %w", err)
+		return nil, fmt.Errorf("read the database of cc-switch: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	copied := filepath.Join(dir, "copy.db")
-	for _, part := range []string{"", "-wal"} { // what is not yet in the database stands in -wal
-		data, err := readFile(file + part)
-		if errors.Is(err, fs.ErrNotExist) && part != "" {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the database of cc-switch: %w", err)
-		}
-		if err := os.WriteFile(copied+part, data, 0o600); err != nil {
-			return nil, fmt.Errorf("copy the database of cc-switch: %w", err)
-		}
+	wal, err := readFile(file + "-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the database of cc-switch: %w", err)
 	}
-	db, err := sql.Open("sqlite", copied)
-	if err != nil {
-		return nil, fmt.Errorf("open the copy of the database: %w", err)
-	}
-	defer db.Close()
-	return ccSelect(db, file)
-}
-
-func ccSelect(db *sql.DB, file string) ([]ccRow, error) {
-	found, err := db.QueryContext(context.Background(),
-		`SELECT app_type, name, settings_config FROM providers ORDER BY app_type, COALESCE(sort_index, 999999), created_at, id`)
+	rows, err := ccSelect(data, wal)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a database of cc-switch as agentop knows it: %w", file, err)
 	}
-	defer found.Close()
-	var rows []ccRow
-	for found.Next() {
-		var r ccRow
-		if err := found.Scan(&r.app, &r.name, &r.settings); err != nil {
-			return nil, fmt.Errorf("read a provider of cc-switch: %w", err)
-		}
-		rows = append(rows, r)
+	return rows, nil
+}
+
+func ccSelect(data, wal []byte) ([]ccRow, error) {
+	db, err := openDatabase(data, wal)
+	if err != nil {
+		return nil, err
 	}
-	return rows, found.Err()
+	root, columns, err := db.columnsOf("providers")
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}
+	for _, name := range []string{"app_type", "name", "settings_config", "sort_index", "created_at", "id"} {
+		if at[name] = slices.Index(columns, name); at[name] < 0 {
+			return nil, fmt.Errorf("its table of providers has no column %q", name)
+		}
+	}
+	var found [][]value
+	err = db.table(root, func(row []value) error {
+		for len(row) < len(columns) {
+			row = append(row, value{}) // the column was added after the row
+		}
+		if sort := &row[at["sort_index"]]; sort.kind == isNull {
+			*sort = value{kind: isNumber, number: 999999}
+		}
+		found = append(found, row)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(a, b []value) int {
+		for _, name := range []string{"app_type", "sort_index", "created_at", "id"} {
+			if c := a[at[name]].compare(b[at[name]]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	rows := make([]ccRow, len(found))
+	for i, row := range found {
+		rows[i] = ccRow{row[at["app_type"]].text, row[at["name"]].text, row[at["settings_config"]].text}
+	}
+	return rows, nil
 }
 
 // ccOldRows reads the file that cc-switch had before its database.

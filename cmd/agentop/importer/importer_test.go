@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "modernc.org/sqlite" // what our reader is compared with
+
 	"agentop/router/config"
 )
 
