@@ -35,8 +35,8 @@ type scanner struct {
 	conversation
 
 	past      *past // that the body goes on from
-	pastMarks []mark
-	newMarks  []mark
+	pastMarks []*mark
+	newMarks  []*mark
 	nextMark  int // where the next mark may be
 }
 

@@ -35,7 +35,7 @@ const (
 type past struct {
 	conversation string
 	format       Format
-	marks        []mark
+	marks        []*mark
 	elements     []uint64
 	replies      []Reply
 
@@ -97,7 +97,7 @@ func tagOf(conversation string) uint64 { return maphash.String(tagSeed, conversa
 func (k *past) shared(b []byte, hash func([]byte) uint64) int {
 	from := 0
 	for i := range k.marks {
-		m := &k.marks[i]
+		m := k.marks[i]
 		if m.to > len(b) || hash(b[from:m.to]) != m.hash {
 			return i
 		}
@@ -137,7 +137,7 @@ func (s *scanner) resume() bool {
 		return false
 	}
 	s.past, s.pastMarks = known, known.marks[:n:n]
-	m := &known.marks[n-1]
+	m := known.marks[n-1]
 	o.restore(&m.found)
 	o.elements = append(o.elements[:0], known.elements[:m.elements]...)
 	o.Replies = append(o.Replies[:0], known.replies[:m.replies]...)
@@ -180,7 +180,7 @@ func (s *scanner) mark() {
 	if texts > maxPastTexts || len(o.ModelSpans) > maxPastTexts {
 		return
 	}
-	m := mark{to: s.i, elements: len(o.elements), replies: len(o.Replies), found: *o, conversation: s.conversation}
+	m := &mark{to: s.i, elements: len(o.elements), replies: len(o.Replies), found: *o, conversation: s.conversation}
 	f := &m.found
 	f.Known, f.Conversed, f.kept = nil, "", names{}
 	f.elements, f.Replies, f.texts, f.arena, f.buf = nil, nil, nil, nil, nil
@@ -203,11 +203,11 @@ func (s *scanner) keepPast() {
 		from = s.pastMarks[n-1].to
 	}
 	for i := len(s.pastMarks); i < len(now.marks); i++ {
-		m := &now.marks[i]
+		m := now.marks[i]
 		m.hash = o.Known.Hash(s.b[from:m.to])
 		from = m.to
 	}
-	last := &now.marks[len(now.marks)-1]
+	last := now.marks[len(now.marks)-1]
 	now.elements = slices.Clone(o.elements[:last.elements])
 	now.replies = slices.Clone(o.Replies[:last.replies])
 	o.Known.pasts.add(now, s.past)
