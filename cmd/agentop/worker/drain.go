@@ -136,7 +136,7 @@ func (w *Worker) listenControl() (net.Listener, error) {
 
 // endControl leaves agentop.sock to the next worker: event streams end, and
 // whoever asked something gets the answer.
-func endControl(hub *control.Hub, api *http.Server) {
+func endControl(hub *control.Hub, api *front.Server) {
 	hub.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

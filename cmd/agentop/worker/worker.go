@@ -20,6 +20,7 @@ import (
 	"agentop/router/config"
 	"agentop/router/control"
 	"agentop/router/credential"
+	"agentop/router/front"
 	"agentop/router/metrics"
 	"agentop/router/reqlog"
 )
@@ -201,7 +202,7 @@ func (w *Worker) serve(ctx context.Context) error {
 		closeAll(listeners)
 		return err
 	}
-	api := control.NewServer(w)
+	api := &front.Server{HTTP: control.NewServer(w)} // a request that is just being read at its end is served
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
