@@ -154,7 +154,7 @@ func TestRowsAreThoseThatSQLiteReads(t *testing.T) {
 							n = rng.IntN(3 * size)
 						}
 						s.exec("INSERT INTO t VALUES (?, ?, ?, ?)", fmt.Sprint(round, i, strings.Repeat("ä", n)),
-							rng.Int64()>>rng.IntN(64)-rng.Int64()>>rng.IntN(64), []byte("blob"), rng.Float64())
+							rng.Int64()>>rng.IntN(64)*int64(1-2*rng.IntN(2)), []byte("blob"), rng.Float64())
 					}
 					s.exec("INSERT INTO t VALUES (?, NULL, 0, 1)", fmt.Sprint("null", round))
 					s.exec("COMMIT")
