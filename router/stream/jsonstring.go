@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -38,13 +40,14 @@ var quote = []byte{'"'}
 // stringBytes reads the plain bytes of a string up to an escape, its end or
 // the end of p, and says how many bytes it took.
 func (t *tokens) stringBytes(p []byte, s sink) int {
-	i := 0
-	for i < len(p) && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\' {
-		i++
-	}
+	i, ascii := plainRun(p)
 	if i > 0 {
 		t.flushHigh(s)
-		t.plain(p[:i], s)
+		if ascii && t.partialN == 0 {
+			t.text(p[:i], s)
+		} else {
+			t.plain(p[:i], s)
+		}
 	}
 	if i == len(p) {
 		return i
@@ -61,6 +64,28 @@ func (t *tokens) stringBytes(p []byte, s sink) int {
 		t.state = failed
 	}
 	return i + 1
+}
+
+// plainRun is how many bytes p begins with that stand for themselves in a
+// string, and whether all of them are ASCII.
+func plainRun(p []byte) (n int, ascii bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	all := uint64(0)
+	for ; n+8 <= len(p); n += 8 {
+		x := binary.LittleEndian.Uint64(p[n:])
+		quote, slash := x^ones*'"', x^ones*'\\'
+		// Each term sets the high bit of the first byte that it is about.
+		special := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if special != 0 {
+			before := special&-special - 1 // the bytes up to the special one, but for its high bit
+			return n + bits.TrailingZeros64(special)/8, (all|x&before)&highs == 0
+		}
+		all |= x
+	}
+	for ; n < len(p) && p[n] >= ' ' && p[n] != '"' && p[n] != '\\'; n++ {
+		all |= uint64(p[n])
+	}
+	return n, all&highs == 0
 }
 
 // plain passes on bytes that stand for themselves. Each byte that is not UTF-8

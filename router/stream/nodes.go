@@ -109,63 +109,79 @@ var elements = [nodeCount]node{
 	eventChoices: eventChoice, deltaCalls: deltaCall, bodyChoices: bodyChoice, chatParts: chatPart, bodyCalls: bodyCall,
 }
 
+// member is one of an object's members.
+type member struct {
+	name string
+	node node
+}
+
+// memberOf is the node of a member of an object at n.
+func memberOf(n node, name []byte) node {
+	for i := range members[n] {
+		if m := &members[n][i]; m.name == string(name) {
+			return m.node
+		}
+	}
+	return nowhere
+}
+
 // members names the nodes of an object's members.
-var members = [nodeCount]map[string]node{
+var members = [nodeCount][]member{
 	messagesEvent: {
-		"type": eventType, "index": index, "message": messagesBody, "content_block": messagesStart,
-		"delta": messagesDelta, "usage": usage, "error": failure,
+		{"type", eventType}, {"index", index}, {"message", messagesBody}, {"content_block", messagesStart},
+		{"delta", messagesDelta}, {"usage", usage}, {"error", failure},
 	},
 	messagesBody: {
-		"model": model, "content": messagesBlocks, "stop_reason": stopReason, "usage": usage, "error": failure,
+		{"model", model}, {"content", messagesBlocks}, {"stop_reason", stopReason}, {"usage", usage}, {"error", failure},
 	},
-	messagesBlock: {"type": itemType, "id": callID, "name": callName, "text": text, "input": callInput},
-	messagesStart: {"type": itemType, "id": startID, "name": startName, "text": deltaContent, "input": callInput},
-	messagesDelta: {"text": deltaContent, "partial_json": partialJSON, "thinking": aside, "signature": aside, "stop_reason": stopReason},
+	messagesBlock: {{"type", itemType}, {"id", callID}, {"name", callName}, {"text", text}, {"input", callInput}},
+	messagesStart: {{"type", itemType}, {"id", startID}, {"name", startName}, {"text", deltaContent}, {"input", callInput}},
+	messagesDelta: {{"text", deltaContent}, {"partial_json", partialJSON}, {"thinking", aside}, {"signature", aside}, {"stop_reason", stopReason}},
 
 	responsesEvent: {
-		"type": eventType, "response": responsesBody, "item": responsesItem, "code": failureCode, "error": failure,
+		{"type", eventType}, {"response", responsesBody}, {"item", responsesItem}, {"code", failureCode}, {"error", failure},
 	},
 	responsesBody: {
-		"id": answerID, "model": model, "status": status, "usage": usage, "error": failure,
-		"incomplete_details": incomplete, "output": responsesOutput,
+		{"id", answerID}, {"model", model}, {"status", status}, {"usage", usage}, {"error", failure},
+		{"incomplete_details", incomplete}, {"output", responsesOutput},
 	},
 	responsesItem: {
-		"type": itemType, "content": responsesParts, "call_id": callID, "name": callName,
-		"arguments": callArguments, "input": callInput,
+		{"type", itemType}, {"content", responsesParts}, {"call_id", callID}, {"name", callName},
+		{"arguments", callArguments}, {"input", callInput},
 	},
-	responsesPart: {"type": partType, "text": text},
-	incomplete:    {"reason": incompleteReason},
+	responsesPart: {{"type", partType}, {"text", text}},
+	incomplete:    {{"reason", incompleteReason}},
 
 	chatEvent: {
-		"object": object, "type": failureType, "code": failureCode, "model": model,
-		"choices": eventChoices, "usage": usage, "error": failure,
+		{"object", object}, {"type", failureType}, {"code", failureCode}, {"model", model},
+		{"choices", eventChoices}, {"usage", usage}, {"error", failure},
 	},
-	eventChoice: {"index": index, "delta": chatDelta, "finish_reason": stopReason, "usage": usage},
+	eventChoice: {{"index", index}, {"delta", chatDelta}, {"finish_reason", stopReason}, {"usage", usage}},
 	chatDelta: {
-		"content": deltaContent, "tool_calls": deltaCalls, "function_call": deltaLegacy,
-		"reasoning_content": aside, "reasoning": aside,
+		{"content", deltaContent}, {"tool_calls", deltaCalls}, {"function_call", deltaLegacy},
+		{"reasoning_content", aside}, {"reasoning", aside},
 	},
-	deltaCall:     {"index": callIndex, "id": startID, "function": deltaFunction, "custom": deltaFunction},
-	deltaFunction: {"name": startName, "arguments": deltaArguments, "input": deltaInput},
-	deltaLegacy:   {"name": startName, "arguments": deltaArguments},
+	deltaCall:     {{"index", callIndex}, {"id", startID}, {"function", deltaFunction}, {"custom", deltaFunction}},
+	deltaFunction: {{"name", startName}, {"arguments", deltaArguments}, {"input", deltaInput}},
+	deltaLegacy:   {{"name", startName}, {"arguments", deltaArguments}},
 	chatBody: {
-		"object": object, "type": failureType, "code": failureCode, "model": model,
-		"choices": bodyChoices, "usage": usage, "error": failure,
+		{"object", object}, {"type", failureType}, {"code", failureCode}, {"model", model},
+		{"choices", bodyChoices}, {"usage", usage}, {"error", failure},
 	},
-	bodyChoice:   {"index": index, "message": chatMessage, "finish_reason": stopReason, "usage": usage},
-	chatMessage:  {"content": chatParts, "tool_calls": bodyCalls, "function_call": bodyLegacy},
-	chatPart:     {"type": partType, "text": text},
-	bodyCall:     {"id": callID, "function": bodyFunction, "custom": bodyFunction},
-	bodyFunction: {"name": callName, "arguments": callArguments, "input": callInput},
-	bodyLegacy:   {"name": callName, "arguments": callArguments},
+	bodyChoice:   {{"index", index}, {"message", chatMessage}, {"finish_reason", stopReason}, {"usage", usage}},
+	chatMessage:  {{"content", chatParts}, {"tool_calls", bodyCalls}, {"function_call", bodyLegacy}},
+	chatPart:     {{"type", partType}, {"text", text}},
+	bodyCall:     {{"id", callID}, {"function", bodyFunction}, {"custom", bodyFunction}},
+	bodyFunction: {{"name", callName}, {"arguments", callArguments}, {"input", callInput}},
+	bodyLegacy:   {{"name", callName}, {"arguments", callArguments}},
 
-	failure: {"type": failureType, "code": failureCode},
+	failure: {{"type", failureType}, {"code", failureCode}},
 	usage: {
-		"input_tokens": inputTokens, "prompt_tokens": promptTokens,
-		"output_tokens": outputTokens, "completion_tokens": outputTokens,
-		"cache_read_input_tokens": cacheRead, "cache_creation_input_tokens": cacheWrite,
-		"prompt_cache_hit_tokens": cacheRead,
-		"input_tokens_details":    inputDetails, "prompt_tokens_details": inputDetails,
+		{"input_tokens", inputTokens}, {"prompt_tokens", promptTokens},
+		{"output_tokens", outputTokens}, {"completion_tokens", outputTokens},
+		{"cache_read_input_tokens", cacheRead}, {"cache_creation_input_tokens", cacheWrite},
+		{"prompt_cache_hit_tokens", cacheRead},
+		{"input_tokens_details", inputDetails}, {"prompt_tokens_details", inputDetails},
 	},
-	inputDetails: {"cached_tokens": cacheRead, "cache_write_tokens": cacheWrite},
+	inputDetails: {{"cached_tokens", cacheRead}, {"cache_write_tokens", cacheWrite}},
 }

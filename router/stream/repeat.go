@@ -2,7 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"agentop/agents/outline"
 )
@@ -90,32 +89,12 @@ func (o *Observer) learn(event []byte, tail int) bool {
 func (w *walker) reword(raw []byte) bool {
 	w.arena = w.arena[:w.shape.arena]
 	w.from, w.at = len(w.arena), w.shape.at
-	if isPlain(raw) {
+	if n, ascii := plainRun(raw); n == len(raw) && ascii {
 		w.piece(raw)
 		w.endString()
 		return true
 	}
 	return w.tok.content(raw, w)
-}
-
-// isPlain reports whether raw, in a string, stands for itself. It says no to
-// what is not ASCII.
-func isPlain(raw []byte) bool {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; len(raw) >= 8; raw = raw[8:] {
-		x := binary.LittleEndian.Uint64(raw)
-		quote, slash := x^ones*'"', x^ones*'\\'
-		// Each term sets the high bit of the first byte that is no plain one.
-		if (x|(x-ones*' ')|(quote-ones)&^quote|(slash-ones)&^slash)&highs != 0 {
-			return false
-		}
-	}
-	for _, c := range raw {
-		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // reword puts now in the place of the span that was.

@@ -152,7 +152,7 @@ func (w *walker) close() {
 
 func (w *walker) key(name []byte) {
 	if w.skip == 0 && w.inside == 0 {
-		w.at = members[w.path[w.depth-1]][string(name)]
+		w.at = memberOf(w.path[w.depth-1], name)
 	}
 }
 
