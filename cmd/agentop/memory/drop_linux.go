@@ -3,8 +3,9 @@ package memory
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,26 +22,49 @@ func dropProgram() {
 		return
 	}
 	defer maps.Close()
-	var from, to uintptr
-	name := []byte(" " + self)
-	// What is allocated here stays: free memory was given back just before.
-	lines := bufio.NewScanner(maps)
-	lines.Buffer(make([]byte, 8192), 0)
-	for lines.Scan() {
-		line := lines.Bytes()
+	// All are found before any is dropped: to look for them needs code, too.
+	for _, p := range unwritten(bufio.NewScanner(maps), self) {
+		// It is advice: that it is not taken does no harm.
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, p.from, p.to-p.from, unix.MADV_DONTNEED)
+	}
+}
+
+// part is a part of this process's memory.
+type part struct{ from, to uintptr }
+
+// unwritten are the parts of a file that are mapped to be read and in which
+// nothing was ever written: dropping such a page loses nothing.
+func unwritten(smaps *bufio.Scanner, file string) (parts []part) {
+	smaps.Buffer(make([]byte, 8192), 0)
+	name := []byte(" " + file)
+	var now part // the one that the lines are about; 0 is none of interest
+	for smaps.Scan() {
+		line := smaps.Bytes()
 		if bytes.HasSuffix(line, name) {
-			var mode string
-			if n, _ := fmt.Sscanf(string(line), "%x-%x %s", &from, &to, &mode); n != 3 || mode != "r-xp" && mode != "r--p" {
-				to = 0
-			}
+			now = parsePart(string(line))
 		}
-		// Where nothing was ever written, dropping a page loses nothing.
-		if kb, ok := bytes.CutPrefix(line, []byte("Anonymous:")); ok && to > 0 {
+		if kb, ok := bytes.CutPrefix(line, []byte("Anonymous:")); ok && now.to > 0 {
 			if string(bytes.TrimSpace(kb)) == "0 kB" {
-				// It is advice: that it is not taken does no harm.
-				_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED)
+				parts = append(parts, now)
 			}
-			to = 0
+			now = part{}
 		}
 	}
+	return parts
+}
+
+// parsePart reads the first line about a part, "from-to mode ...".
+func parsePart(line string) part {
+	where, line, _ := strings.Cut(line, " ")
+	mode, _, _ := strings.Cut(line, " ")
+	from, to, _ := strings.Cut(where, "-")
+	if mode != "r-xp" && mode != "r--p" {
+		return part{}
+	}
+	a, err := strconv.ParseUint(from, 16, 64)
+	b, err2 := strconv.ParseUint(to, 16, 64)
+	if err != nil || err2 != nil {
+		return part{}
+	}
+	return part{uintptr(a), uintptr(b)}
 }

@@ -80,15 +80,14 @@ func (b *binary) look(now time.Time, settle time.Duration) bool {
 	id := identify(b.path)
 	same := id == b.seen
 	b.seen = id
-	return same && b.replaced() && id != b.tried && now.Sub(time.Unix(0, id.Mtime)) >= min(settle, time.Second)
+	return same && b.fits(id) && id != b.tried && now.Sub(time.Unix(0, id.Mtime)) >= min(settle, time.Second)
 }
 
 // replaced reports whether the file is there, is not this process's own image
 // and is fit to be executed.
-func (b *binary) replaced() bool {
-	id := identify(b.path)
-	return id != identity{} && id != b.self && id != b.bad
-}
+func (b *binary) replaced() bool { return b.fits(identify(b.path)) }
+
+func (b *binary) fits(id identity) bool { return id != identity{} && id != b.self && id != b.bad }
 
 // start is what to execute for a new worker: the stable path, or the running
 // image where that is missing or has failed.

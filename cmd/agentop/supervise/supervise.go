@@ -252,9 +252,13 @@ func (s *supervisor) look(now time.Time) {
 	if s.stopping || s.next != nil {
 		return
 	}
-	mended := identify(s.Home.Config()) != s.config
+	mended := false
+	if s.trouble.Text != "" || s.binary.tried != (identity{}) { // else a look would only wake the system
+		now := identify(s.Home.Config())
+		mended = now != s.config
+		s.config = now
+	}
 	if mended {
-		s.config = identify(s.Home.Config())
 		s.binary.forgive()
 	}
 	if s.binary.look(now, s.Limits.Poll) {
