@@ -27,6 +27,7 @@ const runningFor = 24 * time.Hour
 type roster struct {
 	mu      sync.Mutex
 	rows    map[placement.Conversation]*row
+	at      control.Session       // a row while it is changed; used again
 	watched func() bool           // whether changed is worth a call
 	changed func(control.Session) // told after each change, without the lock
 }
@@ -46,9 +47,10 @@ func (r *roster) update(c placement.Conversation, change func(*control.Session))
 		of = &row{pin: string(placement.PinNone)}
 		r.rows[c] = of
 	}
-	s := of.session(c)
-	change(&s)
-	*of = rowOf(&s)
+	r.at = of.session(c)
+	change(&r.at)
+	*of = rowOf(&r.at)
+	s := r.at
 	r.mu.Unlock()
 	if r.watched() {
 		r.changed(s)
