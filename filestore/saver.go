@@ -62,12 +62,14 @@ func (s *fileStore) afterWrite() {
 
 // schedule is what run keeps between two looks.
 type schedule struct {
-	plainDue time.Time     // when plain writes must be saved; zero if there are none
-	sweepDue time.Time     // when to sweep
-	spareDue time.Time     // when the spare has waited in vain; zero if there is none
-	retryDue time.Time     // when to try again; zero if the last save went well
-	backoff  time.Duration // the next wait before a retry
-	slow     bool          // the last failure took long
+	plainDue  time.Time     // when plain writes must be saved; zero if there are none
+	gatherDue time.Time     // until when durable writes wait for more; zero if they do not
+	sweepDue  time.Time     // when to sweep
+	spareDue  time.Time     // when the spare has waited in vain; zero if there is none
+	retryDue  time.Time     // when to try again; zero if the last save went well
+	backoff   time.Duration // the next wait before a retry
+	slow      bool          // the last failure took long
+	pace      pace
 }
 
 // run saves when it is time to, until Close. All times here are the system's
@@ -101,7 +103,7 @@ func (sch *schedule) next() time.Time {
 	if !sch.retryDue.IsZero() {
 		due = sch.retryDue
 	}
-	for _, other := range []time.Time{sch.sweepDue, sch.spareDue} {
+	for _, other := range []time.Time{sch.gatherDue, sch.sweepDue, sch.spareDue} {
 		if due.IsZero() || !other.IsZero() && other.Before(due) {
 			due = other
 		}
@@ -125,9 +127,14 @@ func (s *fileStore) step(sch *schedule) {
 		sch.plainDue = now.Add(s.opt.delay)
 	}
 	s.stateMu.Lock()
-	urgent, suspect := len(s.waiting) > 0, s.suspect
+	waiting, suspect := len(s.waiting), s.suspect
 	s.stateMu.Unlock()
 	failing := !sch.retryDue.IsZero()
+	sch.gatherDue = time.Time{}
+	if waiting > 0 && !failing {
+		sch.gatherDue = sch.pace.gather(waiting, now)
+	}
+	urgent := waiting > 0 && sch.gatherDue.IsZero()
 	retry := failing && !now.Before(sch.retryDue)
 	plain := !failing && !sch.plainDue.IsZero() && !now.Before(sch.plainDue)
 	switch {
@@ -141,8 +148,9 @@ func (s *fileStore) step(sch *schedule) {
 // save runs one cycle and sets the schedule by how it went.
 func (s *fileStore) save(sch *schedule, began time.Time) {
 	s.armed.Store(false)
-	sch.plainDue = time.Time{}
-	err := s.cycle()
+	sch.plainDue, sch.gatherDue = time.Time{}, time.Time{}
+	shared, err := s.cycle()
+	sch.pace.saved(began, shared)
 	sch.spareDue = time.Time{}
 	if s.disk.spare != nil {
 		sch.spareDue = time.Now().Add(spareLife)
@@ -167,7 +175,8 @@ func (s *fileStore) finish() error {
 	if clean && idle {
 		return nil
 	}
-	return s.cycle()
+	_, err := s.cycle()
+	return err
 }
 
 // answerFromMemory does what waits for the disk in memory, and says so.
@@ -215,8 +224,8 @@ func tell(ws []*waiter, err error) {
 }
 
 // cycle is one save for all that wait: lock, take in what others wrote, do
-// what was to be done under the lock, write.
-func (s *fileStore) cycle() error {
+// what was to be done under the lock, write. It returns how many waited.
+func (s *fileStore) cycle() (shared int, err error) {
 	s.setSaving(s.opt.wall())
 	ws := s.takeWaiters()
 	gen, wanted, err := s.cycleLocked(&ws)
@@ -233,7 +242,7 @@ func (s *fileStore) cycle() error {
 		// have it again before the other looks.
 		time.Sleep(4 * lockPoll)
 	}
-	return err
+	return len(ws), err
 }
 
 // cycleLocked returns the number of the last write that is now on disk; 0 if
@@ -250,13 +259,13 @@ func (s *fileStore) cycleLocked(ws *[]*waiter) (gen uint64, wanted bool, err err
 		return 0, false, err
 	}
 	s.setLocation(target)
-	dir := filepath.Dir(target)
-	if err := s.opt.fs.MkdirAll(dir); err != nil {
-		return 0, false, err
-	}
-	// Nothing is to be made beside a device.
-	if info, err := s.opt.fs.Stat(target); err == nil && !info.Mode.IsRegular() {
-		return 0, false, fmt.Errorf("save %q: %w", target, ErrNotRegular)
+	switch info, err := s.opt.fs.Stat(target); {
+	case err != nil: // the folder may be gone, too
+		if err := s.opt.fs.MkdirAll(filepath.Dir(target)); err != nil {
+			return 0, false, err
+		}
+	case !info.Mode.IsRegular():
+		return 0, false, fmt.Errorf("save %q: %w", target, ErrNotRegular) // nothing is to be made beside a device
 	}
 	lock, err := s.locks.take(target + lockSuffix)
 	if err != nil {

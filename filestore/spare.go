@@ -34,11 +34,7 @@ func (d *disk) keepForSpare(target string, next *version, h header) *version {
 	if d.fs.Link(target, name) != nil {
 		return nil
 	}
-	v.name = name
-	if named, err := d.fs.Stat(name); err != nil || named.ID != v.id {
-		d.forgetName(v) // another file has taken the name just before
-		return nil
-	}
+	v.name = name // of another file, if that has taken target's just before: add looks
 	return v
 }
 
@@ -58,29 +54,23 @@ var errOddSpare = errors.New("the spare is not as it was left")
 func (d *disk) addToSpare(target string, h header, lines []string) error {
 	v := d.spare
 	d.spare = nil
-	err := v.add(h, lines)
-	if err == nil {
-		var named Info
-		if named, err = d.fs.Stat(v.name); err == nil && named.ID != v.id {
-			err = errOddSpare
-		}
-	}
-	if err != nil {
+	if err := d.add(v, h, lines); err != nil {
 		d.discard(v)
 		return err
 	}
 	return d.install(target, v, h)
 }
 
-// add writes lines after those that the version has, and syncs it. A file with
-// another name besides is somebody's copy; one without was removed.
-func (v *version) add(h header, lines []string) error {
-	info, err := v.file.Stat()
+// add writes lines after those that the version has, and syncs it. Before and
+// after, its name must lead to it; a file with another name besides is
+// somebody's copy.
+func (d *disk) add(v *version, h header, lines []string) error {
+	was, err := d.fs.Stat(v.name)
 	if err != nil {
 		return err
 	}
 	head := encodeHeader(h)
-	if info.ID != v.id || info.Links != 1 || len(head) != headerLen || !v.file.Alone() {
+	if was.ID != v.id || was.Links != 1 || len(head) != headerLen || !v.file.Alone() {
 		return errOddSpare
 	}
 	tail := make([]byte, 0, len(footer)+len(lines)*512)
@@ -94,8 +84,15 @@ func (v *version) add(h header, lines []string) error {
 	if _, err := v.file.WriteAt([]byte(head), 0); err != nil {
 		return err
 	}
-	v.lines, v.end = v.lines+len(lines), end
-	return v.sync()
+	if err := v.file.Sync(); err != nil {
+		return err
+	}
+	is, err := d.fs.Stat(v.name)
+	if err == nil && (is.ID.Dev != was.ID.Dev || is.ID.Ino != was.ID.Ino) {
+		err = errOddSpare
+	}
+	v.id, v.lines, v.end = is.ID, v.lines+len(lines), end
+	return err
 }
 
 // dropSpare lets go of the spare, if there is one.

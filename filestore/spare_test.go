@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"agentop/filestore"
@@ -151,4 +152,45 @@ func TestNobodysFileIsAddedTo(t *testing.T) {
 			wantGet(t, again, "then4", "1", true)
 		})
 	}
+}
+
+// usurper has another file take the place of the store's own just before that
+// is given its second name, and keeps a copy of the store's by link.
+type usurper struct {
+	filestore.FS
+	copy string
+	once sync.Once
+}
+
+func (u *usurper) Link(name, second string) error {
+	u.once.Do(func() {
+		os.Link(name, u.copy)
+		os.WriteFile(name+".other", []byte("not ours"), 0o600)
+		os.Rename(name+".other", name)
+	})
+	return u.FS.Link(name, second)
+}
+
+// TestTheSpareIsFoundByItsName wants a version not added to whose second name
+// has become another file's, though it has one name.
+func TestTheSpareIsFoundByItsName(t *testing.T) {
+	path := newPath(t)
+	fs := &usurper{FS: filestore.OS(), copy: path + ".copy"}
+	s := open(t, path, filestore.WithSpare(1), filestore.WithFS(fs))
+	var was []byte
+	for i := range 5 {
+		setDurable(t, s, fmt.Sprintf("k%d", i), "1")
+		b, err := os.ReadFile(fs.copy)
+		switch {
+		case err != nil: // no second name was given so far
+		case was == nil:
+			was = b
+		case !bytes.Equal(was, b):
+			t.Errorf("the copy was\n%s\nand has become\n%s", was, b)
+		}
+	}
+	if was == nil && runtime.GOOS == "linux" {
+		t.Error("no version was given a second name")
+	}
+	wantGet(t, open(t, path), "k4", "1", true)
 }

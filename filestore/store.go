@@ -99,7 +99,7 @@ type Store interface {
 
 // State is what a store tells about itself: what a screen or a metric shows.
 type State struct {
-	Location string // the file's real path, links followed; "" in memory
+	Location string // the file's path, followed if it is a link; "" in memory
 	Keys     int    // keys in memory, lapsed ones not counted
 	Unsaved  int    // writes that are in memory alone
 

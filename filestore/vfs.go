@@ -9,8 +9,8 @@ import (
 // OS returns the real one; a test's double counts calls, fails them on cue or
 // forgets what was not synced.
 type FS interface {
-	// Resolve follows the links of name, the last of which may point to
-	// nothing yet.
+	// Resolve returns the file that name leads to, which is no link itself: if
+	// name is one, it is followed. The last may point to nothing yet.
 	Resolve(name string) (string, error)
 	Stat(name string) (Info, error)
 	// Open opens a regular file for reading, and never waits for the other

@@ -43,16 +43,10 @@ func (f *osFile) Write(p []byte) (int, error) {
 // maxLinks is how many links in a row Resolve follows, as Linux does.
 const maxLinks = 40
 
+// Resolve takes one system call where name is no link. A folder's links are
+// followed only for a link that is relative to it; else the system does that.
 func (osFS) Resolve(name string) (string, error) {
 	for range maxLinks {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(name))
-		if errors.Is(err, fs.ErrNotExist) {
-			return name, nil // the folder is still to be made
-		}
-		if err != nil {
-			return "", err
-		}
-		name = filepath.Join(dir, filepath.Base(name))
 		to, err := os.Readlink(name)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
 			return name, nil // nothing there yet, or no link
@@ -61,6 +55,10 @@ func (osFS) Resolve(name string) (string, error) {
 			return "", err
 		}
 		if !filepath.IsAbs(to) {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+			if err != nil {
+				return "", err
+			}
 			to = filepath.Join(dir, to)
 		}
 		name = to
@@ -107,28 +105,42 @@ func (osFS) CreateTemp(dir, pattern string) (File, error) {
 	return &osFile{File: f}, nil
 }
 
-func (osFS) Rename(from, to string) error   { return os.Rename(from, to) }
+// Rename leaves out os.Rename's look at the new name, by which a folder there
+// is told of otherwise than the system does.
+func (osFS) Rename(from, to string) error {
+	if err := ignoreEINTR(func() error { return unix.Rename(from, to) }); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
 func (osFS) Link(name, second string) error { return os.Link(name, second) }
 func (osFS) Remove(name string) error       { return os.Remove(name) }
 func (osFS) MkdirAll(dir string) error      { return os.MkdirAll(dir, 0o700) }
 
 func (osFS) Chmod(name string, mode fs.FileMode) error { return os.Chmod(name, mode) }
 
+// SyncDir opens dir without the calls by which os.Open finds out that nothing
+// there can be waited for.
 func (osFS) SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
+	var fd int
+	err := ignoreEINTR(func() (err error) {
+		fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		return err
+	})
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	err = syncFD(int(f.Fd()))
+	err = syncFD(fd)
 	// Some network and FUSE file systems cannot sync a directory and say so;
 	// there is nothing more to be done for the name there.
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		err = nil
 	}
-	if err != nil {
-		err = &fs.PathError{Op: "sync directory", Path: dir, Err: err}
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return &fs.PathError{Op: "sync directory", Path: dir, Err: err}
 	}
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 func (osFS) List(dir, prefix string) ([]string, error) {
