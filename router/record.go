@@ -20,7 +20,7 @@ func (t *turn) observe(res *http.Response, to *target) {
 	t.status = res.StatusCode
 	delete(res.Header, RouteHeader) // an agentop behind this one has its own
 	t.route().set(res.Header)
-	// net/http would invent these where the upstream sent none.
+	// A server of HTTP would invent these where the upstream sent none.
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, ok := res.Header[name]; !ok {
 			t.w.Header()[name] = nil

@@ -41,7 +41,7 @@ func (c *connections) handler(h http.Handler, ended func()) http.Handler {
 
 // listen is l with its connections counted. Whoever waits in Accept counts as
 // one, so that there is no moment in which a connection is accepted and not
-// counted: net/http's own count begins a little later.
+// counted: the server itself learns of it a little later.
 func (c *connections) listen(l net.Listener) net.Listener { return &countedListener{l, c} }
 
 type countedListener struct {
