@@ -83,6 +83,10 @@ func (b *binary) look(now time.Time, settle time.Duration) bool {
 	return same && b.fits(id) && id != b.tried && now.Sub(time.Unix(0, id.Mtime)) >= min(settle, time.Second)
 }
 
+// settling reports whether the last look found another binary, which is handed
+// over to as soon as it is whole.
+func (b *binary) settling() bool { return b.fits(b.seen) && b.seen != b.tried }
+
 // replaced reports whether the file is there, is not this process's own image
 // and is fit to be executed.
 func (b *binary) replaced() bool { return b.fits(identify(b.path)) }

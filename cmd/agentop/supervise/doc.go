@@ -23,7 +23,7 @@ type Limits struct {
 	Ready   time.Duration // for a new worker to become ready; 10 s
 	Down    time.Duration // without a ready worker until requests get an error; 5 s
 	Drain   time.Duration // for streams to end after a hand-over or a stop; 30 min
-	Poll    time.Duration // between looks at the binary; 5 s
+	Poll    time.Duration // between looks at the binary at rest; 10 s
 	Settled time.Duration // that a worker must have served for its crash to count as the first; 10 s
 	Backoff time.Duration // longest pause between starts that come to nothing; 30 s
 }
@@ -37,7 +37,7 @@ func (l Limits) filled() Limits {
 	or(&l.Ready, 10*time.Second)
 	or(&l.Down, 5*time.Second)
 	or(&l.Drain, 30*time.Minute)
-	or(&l.Poll, 5*time.Second)
+	or(&l.Poll, 10*time.Second)
 	or(&l.Settled, 10*time.Second)
 	or(&l.Backoff, 30*time.Second)
 	return l

@@ -133,12 +133,21 @@ func TestBinaryIsLookedAtByWhatItIs(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", what, got, want)
 		}
 	}
+	soon := func(what string, want bool) {
+		t.Helper()
+		if got := b.settling(); got != want {
+			t.Errorf("%s: it is to be looked at again soon: %v, want %v", what, got, want)
+		}
+	}
 	look("the same", false)
+	soon("the same", false)
 	write("two", time.Hour)
 	look("just replaced", false)
+	soon("just replaced", true)
 	look("replaced and settled", true)
 	b.failed(true)
 	look("replaced by what could not start", false)
+	soon("replaced by what could not start", false)
 	if got := b.start(); got != path {
 		t.Errorf("what gave a reason is not executed: %s", got)
 	}
@@ -155,6 +164,7 @@ func TestBinaryIsLookedAtByWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("gone", false)
+	soon("gone", false)
 	look("gone for good", false)
 	if got := b.start(); got != image {
 		t.Errorf("without its file %s is executed, want %s", got, image)

@@ -67,7 +67,7 @@ type supervisor struct {
 	stopping bool
 	cut      bool // workers were killed that may have had streams
 
-	readyBy, retryAt, downAt, stopBy, renewAt, restAt alarm
+	readyBy, retryAt, downAt, stopBy, renewAt, restAt, pollAt alarm
 }
 
 // alarm is a timer that can be set again and again.
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	s := &supervisor{
 		Options: o, command: o.Command, binary: newBinary(StablePath(), ownImage),
 		events: make(chan event, 16), done: make(chan struct{}), signals: make(chan os.Signal, 4),
-		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(), restAt: newAlarm(),
+		readyBy: newAlarm(), retryAt: newAlarm(), downAt: newAlarm(), stopBy: newAlarm(), renewAt: newAlarm(), restAt: newAlarm(), pollAt: newAlarm(),
 	}
 	defer close(s.done)
 	signal.Notify(s.signals, heeded...)
@@ -161,8 +161,7 @@ func (s *supervisor) open() error {
 
 // loop does one thing at a time until no worker is left after a stop.
 func (s *supervisor) loop(ctx context.Context) error {
-	poll := time.NewTicker(s.Limits.Poll)
-	defer poll.Stop()
+	s.pollAt.Reset(s.Limits.Poll)
 	stop := ctx.Done()
 	for !s.stopping || len(s.workers) > 0 {
 		select {
@@ -173,8 +172,9 @@ func (s *supervisor) loop(ctx context.Context) error {
 			s.signal(got)
 		case e := <-s.events:
 			s.handle(e)
-		case now := <-poll.C:
+		case now := <-s.pollAt.C:
 			s.look(now)
+			s.pollAt.Reset(s.untilLook())
 		case <-s.readyBy.C:
 			s.tooSlow()
 		case <-s.retryAt.C:
@@ -270,6 +270,15 @@ func (s *supervisor) look(now time.Time) {
 		s.failures = 0
 		s.start()
 	}
+}
+
+// untilLook is how long until the next look: shorter while something is to be
+// seen soon.
+func (s *supervisor) untilLook() time.Duration {
+	if s.current == nil || s.binary.settling() {
+		return min(s.Limits.Poll, time.Second)
+	}
+	return s.Limits.Poll
 }
 
 // restAfter is how long after a worker became ready the supervisor becomes

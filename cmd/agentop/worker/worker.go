@@ -96,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 
 // open builds the parts, the last first that others lean on.
 func (w *Worker) open(ctx context.Context) (err error) {
+	go router.TellsOwners() // to find out takes a moment, beside the rest
 	w.config = config.Watch(ctx, w.opts.Home.Config(), config.Options{})
 	if err := w.config.Err(); err != nil {
 		return err
@@ -114,7 +115,6 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	built := make(chan struct{})
 	defer close(built)
 	w.store = openLate(ctx, w.opts.Home, func() { <-built; w.beginWarning(w.storeWarnings()) }, filestore.WithLogger(w.log))
-	w.beginWarning(w.configWarnings(w.config.Current()))
 	w.answers.load(w.opts.Home.Servers())
 	w.hub = control.NewHub(w.snapshot)
 	meter := metrics.New(w.opts.Version, w.gauges())
@@ -132,6 +132,7 @@ func (w *Worker) open(ctx context.Context) (err error) {
 		}
 	})
 	w.config.OnError(w.configError)
+	w.beginWarning(w.configWarnings(w.config.Current()))
 	if w.opts.Ended != "" {
 		w.log.Warn("started after a bad end", "ended", w.opts.Ended)
 	}
