@@ -45,12 +45,12 @@ func GiveBack() {
 	calm()
 }
 
-// calm keeps the processor for a few milliseconds. A collection wakes Go's
+// calm keeps the processor for some milliseconds. A collection wakes Go's
 // monitor thread (sysmon), which then looks fifty times, each 20 microseconds,
 // before it looks more seldom; a process that does nothing else spreads these
 // wake-ups over the next minute.
 func calm() {
-	for end := time.Now().Add(8 * time.Millisecond); time.Now().Before(end); {
+	for range 20_000_000 { // by no clock, as tests have their own
 	}
 }
 
@@ -58,6 +58,10 @@ func calm() {
 // is ready, and keeps no timer until something happens. It is safe for
 // concurrent use.
 type Rest struct {
+	// Before, if set, is called before memory is given back: it lets go of what
+	// lies ready. It must not be changed once something has happened.
+	Before func()
+
 	mu    sync.Mutex
 	timer *time.Timer
 }
@@ -70,10 +74,17 @@ func (r *Rest) Happened() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer == nil {
-		r.timer = time.AfterFunc(quiet, GiveBack)
+		r.timer = time.AfterFunc(quiet, r.rest)
 		return
 	}
 	r.timer.Reset(quiet)
+}
+
+func (r *Rest) rest() {
+	if r.Before != nil {
+		r.Before()
+	}
+	GiveBack()
 }
 
 // Stop ends the wait.

@@ -30,7 +30,8 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 
 func TestRestIsAfterTheLastThatHappened(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
-		var r Rest
+		told := 0
+		r := Rest{Before: func() { told++ }}
 		r.Happened()
 		time.Sleep(quiet - time.Second)
 		r.Happened()
@@ -44,6 +45,9 @@ func TestRestIsAfterTheLastThatHappened(t *testing.T) {
 		synctest.Wait()
 		if collections() == before {
 			t.Error("memory was not given back after it was quiet")
+		}
+		if told != 1 {
+			t.Errorf("Before was called %d times, want once", told)
 		}
 		r.Stop()
 	})
