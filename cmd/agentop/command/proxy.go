@@ -49,7 +49,11 @@ this one's place, hands over to a fresh process without closing a connection.`,
 }
 
 func (o *proxyOptions) run(ctx context.Context) error {
+	defer ahead.Drop() // where the supervisor does not get to need it
 	dir, err := o.home()
+	if err != nil && o.Worker {
+		return errSilent // the supervisor tells it
+	}
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,6 @@ func runProxy(ctx context.Context, o ProxyOptions) error {
 	if o.Worker {
 		return runWorker(ctx, o)
 	}
-	defer ahead.Drop() // where the supervisor does not get to need it
 	manager := os.Getenv(service.EnvName)
 	if manager == "" && !supervise.Renewed() {
 		// Somebody looks on and can mend it. A service rather stays on its
