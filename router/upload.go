@@ -96,9 +96,17 @@ func (o *once) write(w func(p []byte) (int, error)) error {
 const (
 	smallestMemory = 16 // 64 KB
 	largestMemory  = 23 // 8 MB
+	// keptMemory is how much may lie ready, in bytes.
+	keptMemory = 8 << 20
 )
 
-var memories [largestMemory + 1]sync.Pool
+// memories lie ready for the next bodies. A sync.Pool would lose them at each
+// collection, and clearing fresh memory takes longer than reading a body.
+var memories struct {
+	sync.Mutex
+	kept  int // bytes
+	lists [largestMemory + 1][][]byte
+}
 
 // takeMemory returns n bytes, with what was in them before. keep is what
 // putMemory takes.
@@ -107,15 +115,35 @@ func takeMemory(n int) (p, keep []byte) {
 	if class > largestMemory || n < 1<<(smallestMemory-2) {
 		return make([]byte, n), nil
 	}
-	if kept, ok := memories[class].Get().(*[]byte); ok {
-		return (*kept)[:n], *kept
+	memories.Lock()
+	list := memories.lists[class]
+	if last := len(list) - 1; last >= 0 {
+		keep = list[last]
+		list[last] = nil
+		memories.lists[class] = list[:last]
+		memories.kept -= len(keep)
 	}
-	fresh := make([]byte, 1<<class)
-	return fresh[:n], fresh
+	memories.Unlock()
+	if keep == nil {
+		keep = make([]byte, 1<<class)
+	}
+	return keep[:n], keep
 }
 
 func putMemory(keep []byte) {
-	if keep != nil {
-		memories[bits.Len(uint(len(keep)-1))].Put(&keep)
+	memories.Lock()
+	defer memories.Unlock()
+	if keep == nil || memories.kept+len(keep) > keptMemory {
+		return
 	}
+	class := bits.Len(uint(len(keep) - 1))
+	memories.lists[class] = append(memories.lists[class], keep)
+	memories.kept += len(keep)
+}
+
+// LetGo lets go of the memory that lies ready for the next requests.
+func LetGo() {
+	memories.Lock()
+	defer memories.Unlock()
+	memories.kept, memories.lists = 0, [largestMemory + 1][][]byte{}
 }

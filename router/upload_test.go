@@ -44,3 +44,23 @@ func TestMemoryIsUsedAgainBySize(t *testing.T) {
 		putMemory(keep)
 	}
 }
+
+func TestMemoryThatLiesReadyIsBounded(t *testing.T) {
+	defer LetGo()
+	LetGo()
+	p, keep := takeMemory(100_000)
+	putMemory(keep)
+	if again, _ := takeMemory(90_000); &again[0] != &p[0] {
+		t.Error("memory that lies ready is not used again")
+	}
+	for range 20 {
+		putMemory(make([]byte, 1<<20))
+	}
+	if memories.kept != keptMemory {
+		t.Errorf("%d bytes lie ready, want %d", memories.kept, keptMemory)
+	}
+	LetGo()
+	if memories.kept != 0 || memories.lists[20] != nil {
+		t.Errorf("%d bytes lie ready after LetGo", memories.kept)
+	}
+}

@@ -215,6 +215,7 @@ func (w *Worker) serve(ctx context.Context) error {
 	}()
 	defer w.hub.Close()
 
+	w.rest.Before = router.LetGo
 	proxy := router.NewServer(w.conns.handler(w.router, w.rest.Happened), slog.NewLogLogger(w.log.Handler(), slog.LevelDebug))
 	proxy.HTTP.ConnState = w.conns.state
 	failed := make(chan error, len(listeners))
