@@ -1,22 +1,16 @@
 // Package metrics counts what the proxy does and serves the counts in
-// Prometheus's text format:
-// https://prometheus.io/docs/instrumenting/exposition_formats. Each name of its
-// own begins with agentop_. It counts by itself: of the libraries that do, the
-// smallest reads files and builds tables at the start of each process.
+// Prometheus's text format. It is the only importer of the metrics library.
+// Each name begins with agentop_ and has a line in help.
 package metrics
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	vm "github.com/VictoriaMetrics/metrics"
 
 	"agentop/agents"
 )
@@ -34,54 +28,32 @@ type Gauges struct {
 
 // Metrics holds the counters. Its methods may be called at the same time.
 type Metrics struct {
-	version string
-	gauges  Gauges
-	started time.Time
+	set         *vm.Set
+	dropped     *vm.Counter // is set to what droppedKeys says when it is read
+	droppedKeys func() float64
 
-	requests   named[requestLabels, atomic.Uint64]
-	firstBytes named[string, histogram]
-	pinWrites  named[string, atomic.Uint64]
-	refused    named[string, atomic.Uint64]
+	requests   named[requestLabels, *vm.Counter]
+	firstBytes named[string, *vm.PrometheusHistogram]
 }
 
-// named are counters or histograms by their labels. The zero value is ready.
+// named finds again what was made for some labels, without writing out its
+// name.
 type named[L comparable, M any] struct {
 	mu   sync.RWMutex
-	made map[L]*M
+	made map[L]M
 }
 
-// get finds what counts for some labels, or makes it.
-func (n *named[L, M]) get(labels L) *M {
+func (n *named[L, M]) get(labels L, make func() M) M {
 	n.mu.RLock()
 	m, ok := n.made[labels]
 	n.mu.RUnlock()
-	if ok {
-		return m
+	if !ok {
+		m = make()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.made[labels] = m
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m, ok = n.made[labels]; ok {
-		return m
-	}
-	if n.made == nil {
-		n.made = map[L]*M{}
-	}
-	m = new(M)
-	n.made[labels] = m
 	return m
-}
-
-// lines writes each of them out, in the order of their text.
-func (n *named[L, M]) lines(write func(labels L, m *M) string) string {
-	n.mu.RLock()
-	made := maps.Clone(n.made)
-	n.mu.RUnlock()
-	var all []string
-	for labels, m := range made {
-		all = append(all, write(labels, m))
-	}
-	slices.Sort(all)
-	return strings.Join(all, "")
 }
 
 type requestLabels struct {
@@ -90,76 +62,85 @@ type requestLabels struct {
 	status        int
 }
 
+// firstByteBuckets are in seconds: a cache hit on a desk to a model that has
+// to be loaded.
+var firstByteBuckets = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
 // New makes the counters, and gauges that ask g.
 func New(version string, g Gauges) *Metrics {
-	return &Metrics{version: version, gauges: g, started: time.Now()}
+	vm.ExposeMetadata(true)
+	m := &Metrics{set: vm.NewSet()}
+	m.requests.made, m.firstBytes.made = map[requestLabels]*vm.Counter{}, map[string]*vm.PrometheusHistogram{}
+	for name, read := range map[string]func() float64{
+		"agentop_pins":          g.Pins,
+		"agentop_pins_unsaved":  g.UnsavedPins,
+		"agentop_save_failing":  g.SaveFailing,
+		"agentop_prefix_keys":   g.Keys,
+		"agentop_log_bad_lines": g.BadLines,
+		"agentop_streams":       g.Streams,
+	} {
+		m.set.NewGauge(name, read)
+	}
+	m.dropped, m.droppedKeys = m.set.NewCounter("agentop_prefix_keys_dropped_total"), g.DroppedKeys
+	m.set.NewGauge(fmt.Sprintf("agentop_build_info{version=%q}", version), func() float64 { return 1 })
+	return m
 }
 
 // ServeHTTP writes the metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.dropped.Set(uint64(m.droppedKeys()))
 	var text bytes.Buffer
-	for _, f := range m.families() {
-		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n%s", f.name, f.help, f.name, cmp.Or(f.kind, "gauge"), f.lines)
-	}
+	m.set.WritePrometheus(&text)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(text.Bytes()) // an error says that the reader has gone
-}
-
-// family is a metric with all of its labels.
-type family struct {
-	name, help string
-	kind       string // "" is a gauge
-	lines      string
-}
-
-func (m *Metrics) families() []family {
-	counted := func(name, label string, by *named[string, atomic.Uint64]) string {
-		return by.lines(func(value string, n *atomic.Uint64) string {
-			return fmt.Sprintf("%s{%s=%q} %d\n", name, label, value, n.Load())
-		})
+	for line := range bytes.Lines(text.Bytes()) {
+		// The library leaves the meaning out.
+		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("# HELP ")); ok {
+			line = fmt.Appendf(nil, "# HELP %s %s\n", name, help[string(name)])
+		}
+		if _, err := w.Write(line); err != nil {
+			return // the reader has gone
+		}
 	}
-	line := func(name string, read func() float64) string { return name + " " + number(read()) + "\n" }
-	list := []family{
-		{"agentop_build_info", "1; the version is the label.", "",
-			fmt.Sprintf("agentop_build_info{version=%q} 1\n", m.version)},
-		{"agentop_first_byte_seconds", "From a request's arrival to the first byte of its answer.", "histogram",
-			m.firstBytes.lines(func(server string, h *histogram) string { return h.lines(server) })},
-		{"agentop_log_bad_lines", "Damaged lines skipped when the request log was read back.", "",
-			line("agentop_log_bad_lines", m.gauges.BadLines)},
-		{"agentop_pin_writes_total", "Writes of pins, by reason.", "counter",
-			counted("agentop_pin_writes_total", "reason", &m.pinWrites)},
-		{"agentop_pins", "Pins in the store.", "", line("agentop_pins", m.gauges.Pins)},
-		{"agentop_pins_unsaved", "Writes of pins that only memory holds.", "",
-			line("agentop_pins_unsaved", m.gauges.UnsavedPins)},
-		{"agentop_prefix_keys", "Prefix keys in the index.", "", line("agentop_prefix_keys", m.gauges.Keys)},
-		{"agentop_prefix_keys_dropped_total", "Prefix keys that found the index full.", "counter",
-			line("agentop_prefix_keys_dropped_total", m.gauges.DroppedKeys)},
-		{"agentop_refused_total", "Requests that agentop refused by itself, by reason.", "counter",
-			counted("agentop_refused_total", "reason", &m.refused)},
-		{"agentop_requests_total", "Requests that ended, by agent, place, turn and status.", "counter",
-			m.requests.lines(func(l requestLabels, n *atomic.Uint64) string {
-				return fmt.Sprintf("agentop_requests_total{agent=%q,server=%q,turn=%q,status=\"%d\"} %d\n", l.agent, l.server, l.turn, l.status, n.Load())
-			})},
-		{"agentop_save_failing", "1 while pins cannot be saved.", "", line("agentop_save_failing", m.gauges.SaveFailing)},
-		{"agentop_streams", "Requests in flight.", "", line("agentop_streams", m.gauges.Streams)},
-	}
-	return append(list, process(m.started)...)
+	vm.WriteProcessMetrics(w)
 }
 
-// number writes a number without an exponent.
-func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+// help says what each name means.
+var help = map[string]string{
+	"agentop_build_info":                "1; the version is the label.",
+	"agentop_requests_total":            "Requests that ended, by agent, place, turn and status.",
+	"agentop_first_byte_seconds":        "From a request's arrival to the first byte of its answer.",
+	"agentop_streams":                   "Requests in flight.",
+	"agentop_pins":                      "Pins in the store.",
+	"agentop_pins_unsaved":              "Writes of pins that only memory holds.",
+	"agentop_pin_writes_total":          "Writes of pins, by reason.",
+	"agentop_save_failing":              "1 while pins cannot be saved.",
+	"agentop_prefix_keys":               "Prefix keys in the index.",
+	"agentop_prefix_keys_dropped_total": "Prefix keys that found the index full.",
+	"agentop_log_bad_lines":             "Damaged lines skipped when the request log was read back.",
+	"agentop_refused_total":             "Requests that agentop refused by itself, by reason.",
+}
 
 // Request counts a request that ended.
 func (m *Metrics) Request(agent, server string, turn agents.Turn, status int) {
-	m.requests.get(requestLabels{agent, server, turn, status}).Add(1)
+	m.requests.get(requestLabels{agent, server, turn, status}, func() *vm.Counter {
+		return m.set.GetOrCreateCounter(fmt.Sprintf("agentop_requests_total{agent=%q,server=%q,turn=%q,status=\"%d\"}", agent, server, turn, status))
+	}).Inc()
 }
 
 // FirstByte observes the time from a request's arrival to the first byte of
 // its answer.
-func (m *Metrics) FirstByte(server string, d time.Duration) { m.firstBytes.get(server).observe(d) }
+func (m *Metrics) FirstByte(server string, d time.Duration) {
+	m.firstBytes.get(server, func() *vm.PrometheusHistogram {
+		return m.set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("agentop_first_byte_seconds{server=%q}", server), firstByteBuckets)
+	}).Update(d.Seconds())
+}
 
 // PinWrite counts a write of a pin: new, member, model, renew, move or forget.
-func (m *Metrics) PinWrite(reason string) { m.pinWrites.get(reason).Add(1) }
+func (m *Metrics) PinWrite(reason string) {
+	m.set.GetOrCreateCounter(fmt.Sprintf("agentop_pin_writes_total{reason=%q}", reason)).Inc()
+}
 
 // Refused counts a request that agentop refused by itself.
-func (m *Metrics) Refused(reason string) { m.refused.get(reason).Add(1) }
+func (m *Metrics) Refused(reason string) {
+	m.set.GetOrCreateCounter(fmt.Sprintf("agentop_refused_total{reason=%q}", reason)).Inc()
+}
