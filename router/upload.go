@@ -95,17 +95,21 @@ func (o *once) write(w func(p []byte) (int, error)) error {
 // left to the garbage collector: the ones are cheap, the others rare.
 const (
 	smallestMemory = 16 // 64 KB
+	readyMemory    = 18 // 256 KB
 	largestMemory  = 23 // 8 MB
-	// keptMemory is how much may lie ready, in bytes.
-	keptMemory = 8 << 20
+	// maxReady is how much lies ready, in bytes.
+	maxReady = 4 << 20
 )
 
-// memories lie ready for the next bodies. A sync.Pool would lose them at each
-// collection, and clearing fresh memory takes longer than reading a body.
-var memories struct {
+// memories are pools; a collection empties them.
+var memories [largestMemory + 1]sync.Pool
+
+// ready is memory for bodies of the usual sizes. It outlasts collections:
+// clearing fresh memory takes longer than reading such a body.
+var ready struct {
 	sync.Mutex
-	kept  int // bytes
-	lists [largestMemory + 1][][]byte
+	bytes int
+	lists [readyMemory + 1][][]byte
 }
 
 // takeMemory returns n bytes, with what was in them before. keep is what
@@ -115,35 +119,56 @@ func takeMemory(n int) (p, keep []byte) {
 	if class > largestMemory || n < 1<<(smallestMemory-2) {
 		return make([]byte, n), nil
 	}
-	memories.Lock()
-	list := memories.lists[class]
-	if last := len(list) - 1; last >= 0 {
-		keep = list[last]
-		list[last] = nil
-		memories.lists[class] = list[:last]
-		memories.kept -= len(keep)
+	if keep = takeReady(class); keep != nil {
+		return keep[:n], keep
 	}
-	memories.Unlock()
-	if keep == nil {
-		keep = make([]byte, 1<<class)
+	if kept, ok := memories[class].Get().(*[]byte); ok {
+		return (*kept)[:n], *kept
 	}
+	keep = make([]byte, 1<<class)
 	return keep[:n], keep
 }
 
+func takeReady(class int) (keep []byte) {
+	if class > readyMemory {
+		return nil
+	}
+	ready.Lock()
+	defer ready.Unlock()
+	list := ready.lists[class]
+	if last := len(list) - 1; last >= 0 {
+		keep = list[last]
+		list[last] = nil
+		ready.lists[class] = list[:last]
+		ready.bytes -= len(keep)
+	}
+	return keep
+}
+
 func putMemory(keep []byte) {
-	memories.Lock()
-	defer memories.Unlock()
-	if keep == nil || memories.kept+len(keep) > keptMemory {
+	if keep == nil {
 		return
 	}
 	class := bits.Len(uint(len(keep) - 1))
-	memories.lists[class] = append(memories.lists[class], keep)
-	memories.kept += len(keep)
+	if !putReady(class, keep) {
+		memories[class].Put(&keep)
+	}
+}
+
+func putReady(class int, keep []byte) bool {
+	ready.Lock()
+	defer ready.Unlock()
+	if class > readyMemory || ready.bytes+len(keep) > maxReady {
+		return false
+	}
+	ready.lists[class] = append(ready.lists[class], keep)
+	ready.bytes += len(keep)
+	return true
 }
 
 // LetGo lets go of the memory that lies ready for the next requests.
 func LetGo() {
-	memories.Lock()
-	defer memories.Unlock()
-	memories.kept, memories.lists = 0, [largestMemory + 1][][]byte{}
+	ready.Lock()
+	defer ready.Unlock()
+	ready.bytes, ready.lists = 0, [readyMemory + 1][][]byte{}
 }
