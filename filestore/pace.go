@@ -4,9 +4,9 @@ import "time"
 
 const (
 	// saveApart is the least time from one save's beginning to the next one's
-	// while durable writes crowd. On a busy machine a save takes 8 ms, so that
-	// less than twice that changes little.
-	saveApart = 20 * time.Millisecond
+	// while durable writes crowd. More would have more conversations begin at
+	// the same moment, and their answers' events come at the same moments.
+	saveApart = 10 * time.Millisecond
 
 	// crowdLife is how long it is remembered how many came together.
 	crowdLife = time.Second
