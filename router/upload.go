@@ -98,7 +98,7 @@ const (
 	readyMemory    = 18 // 256 KB
 	largestMemory  = 23 // 8 MB
 	// maxReady is how much lies ready, in bytes.
-	maxReady = 4 << 20
+	maxReady = 2 << 20
 )
 
 // memories are pools; a collection empties them.

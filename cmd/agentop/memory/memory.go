@@ -14,7 +14,7 @@ import (
 // percent is how much garbage the collector lets come together, of what lives.
 // Most of what lives here are tables without pointers, so that a collection is
 // cheap; Go's own 100 would double them.
-const percent = 30
+const percent = 25
 
 // Hurry keeps the garbage collector from a process that is starting: it would
 // take longer than what it gains. Settle follows.
