@@ -10,6 +10,8 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -76,10 +78,11 @@ func (c *client) hear(method string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// ended reports whether the server closes the connection.
+// ended reports whether the server closes the connection, or its system one
+// that was never accepted.
 func (c *client) ended() bool {
 	_, err := c.r.ReadByte()
-	return errors.Is(err, io.EOF)
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func post(body string) string {
@@ -261,6 +264,28 @@ func TestShutdownEndsIdleConnectionsAndLetsRequestsFinish(t *testing.T) {
 	}
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		t.Errorf("Serve after Shutdown: %v", err)
+	}
+}
+
+// TestCloseEndsAShutdownThatWaits cuts the request that Shutdown waits for.
+func TestCloseEndsAShutdownThatWaits(t *testing.T) {
+	s, address := start(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	c := connect(t, address)
+	c.say(post(""))
+	if _, err := http.ReadResponse(c.r, nil); err != nil {
+		t.Fatal(err)
+	}
+	down := make(chan error)
+	go func() { down <- s.Shutdown(t.Context()) }()
+	for !s.closing.Load() {
+		runtime.Gosched()
+	}
+	_ = s.Close()
+	if err := <-down; err != nil {
+		t.Error(err)
 	}
 }
 

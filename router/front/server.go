@@ -130,7 +130,6 @@ func (s *Server) listen(l net.Listener) bool {
 // stop closes the listeners and tells the connections that are idle. The
 // channel is closed when none is left here.
 func (s *Server) stop() <-chan struct{} {
-	none := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closing.Store(true)
@@ -140,7 +139,10 @@ func (s *Server) stop() <-chan struct{} {
 	for c := range s.conns {
 		c.interruptIdle()
 	}
-	s.none = none
+	if s.none == nil { // else somebody waits already
+		s.none = make(chan struct{})
+	}
+	none := s.none
 	s.tellNone()
 	return none
 }

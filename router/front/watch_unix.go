@@ -4,6 +4,7 @@ package front
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -11,8 +12,8 @@ import (
 // read it.
 const watches = true
 
-// awaitEnd returns when the other end of a connection has closed it (true),
-// when it has sent something more (false), or when reading is interrupted by
+// awaitEnd returns when either end of a connection has closed it (true), when
+// the other has sent something more (false), or when reading is interrupted by
 // a deadline (false). It takes nothing off the connection.
 func awaitEnd(raw syscall.RawConn) (closed bool) {
 	err := raw.Read(func(fd uintptr) bool {
@@ -20,7 +21,10 @@ func awaitEnd(raw syscall.RawConn) (closed bool) {
 		closed, wait = look(fd)
 		return !wait
 	})
-	return closed && err == nil
+	if err != nil {
+		return !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	return closed
 }
 
 // arrived reports whether something is there to be read, be it an end.
