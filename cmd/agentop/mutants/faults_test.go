@@ -74,7 +74,7 @@ var faults = []fault{
 	{"durable: no sync of the folder", "filestore/disk.go", "err := d.fs.SyncDir(filepath.Dir(target))", "err := error(nil)", []string{"filestore"}},
 	{"durable: added to what may be the file", "filestore/disk.go", "case kept != nil && err == nil:", "case kept != nil:", []string{"filestore"}},
 	{"durable: a changed entry counts as added", "filestore/table.go", "t.recs[i] = r\n\tt.shape++", "t.recs[i] = r", []string{"filestore"}},
-	{"durable: somebody's copy is added to", "filestore/spare.go", "info.Links != 1", "false", []string{"filestore"}},
+	{"durable: somebody's copy is added to", "filestore/spare.go", "was.Links != 1", "false", []string{"filestore"}},
 
 	// What is remembered.
 	{"keys: known when the turn ends, not at once", placeGo, "t.r.Recorder.Register(t.conv, d.Server, t.scratch.keys[len(t.scratch.keys)-1], t.started)", "_ = t.started", turns},
@@ -99,7 +99,7 @@ var faults = []fault{
 	{"cap: keys without bound", "router/reqlog/table.go", "if t.count.Load() >= t.limit {", "if t.count.Load() < 0 {", caps},
 	{"cap: dropped values are not counted", "router/reqlog/table.go", "t.lost.Add(1)", "_ = t.lost.Load()", caps},
 	{"cap: conversations without bound", "router/reqlog/conversations.go", "case len(t.slots) < t.limit:", "case t.limit > 0:", caps},
-	{"cap: an evicted slot keeps its values", "router/reqlog/conversations.go", "gen := t.slots[i].gen + 1", "gen := t.slots[i].gen | 1", []string{"reqlog", "simulation"}},
+	{"cap: an evicted slot keeps its values", "router/reqlog/conversations.go", "gen := c.gen + 1", "gen := c.gen | 1", []string{"reqlog", "simulation"}},
 	{"rotation: last lines are not carried over", "router/reqlog/rotate.go", "if err := l.keep(victims[len(victims)-1].id, clock); err != nil {", "if err := l.keep(0, clock); err != nil {", caps},
 	{"loading: what was forgotten is read with the rest", "router/reqlog/load.go", "errs := []error{l.loadForgotten(ctx)}", "errs := []error{ctx.Err()}", caps},
 }
