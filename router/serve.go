@@ -32,7 +32,7 @@ const maxHeaders = 256 << 10
 // how long a request or an answer takes: a model may think for an hour.
 func NewServer(h http.Handler, errors *log.Logger) *front.Server {
 	who := owners()
-	return &front.Server{HandOver: asAgentsRead, HTTP: &http.Server{
+	return &front.Server{Wrap: asAgentsRead, HTTP: &http.Server{
 		Handler: h,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return withVisitor(ctx, c, who)

@@ -219,7 +219,7 @@ func (c *conn) giveAway(err error) {
 	c.letGo()
 	c.deadline(0)
 	c.server.end(c)
-	c.server.handOver(replayed)
+	c.server.give(replayed)
 }
 
 // replay is a connection of which something has been read.

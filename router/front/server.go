@@ -18,12 +18,12 @@ import (
 
 // Server serves connections. Its methods are safe for concurrent use.
 type Server struct {
-	// HTTP serves the connections that are handed over. Its Handler,
+	// HTTP serves the connections that are given away. Its Handler,
 	// ConnContext, ReadHeaderTimeout, IdleTimeout and ErrorLog hold for all;
 	// its ConnState hears of all ends. It must not be changed once Serve runs.
 	HTTP *http.Server
-	// HandOver, if set, wraps each connection that goes to HTTP.
-	HandOver func(net.Conn) net.Conn
+	// Wrap, if set, is applied to each connection that goes to HTTP.
+	Wrap func(net.Conn) net.Conn
 
 	closing atomic.Bool
 
@@ -31,7 +31,7 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	none      chan struct{} // closed when closing and no connection is left; nil before
-	handed    *handedOver   // HTTP's listener; nil until it is needed
+	given     *given        // HTTP's listener; nil until it is needed
 }
 
 // Serve accepts connections of l until it fails or the server is told to end;
@@ -86,7 +86,7 @@ func temporary(err error) bool {
 func (s *Server) begin(nc net.Conn) {
 	c := newConn(s, nc)
 	if c == nil {
-		s.handOver(nc)
+		s.give(nc)
 		return
 	}
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Server) begin(nc net.Conn) {
 	go c.serve()
 }
 
-// end forgets c, which is closed or handed over.
+// end forgets c, which is closed or given away.
 func (s *Server) end(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,17 +172,17 @@ func (s *Server) Close() error {
 	return s.HTTP.Close()
 }
 
-// handOver gives nc to HTTP.
-func (s *Server) handOver(nc net.Conn) {
+// give has nc served by HTTP.
+func (s *Server) give(nc net.Conn) {
 	s.mu.Lock()
-	if s.handed == nil {
-		s.handed = &handedOver{conns: make(chan net.Conn), closed: make(chan struct{})}
-		go func() { _ = s.HTTP.Serve(s.handed) }() // ends with Shutdown and Close
+	if s.given == nil {
+		s.given = &given{conns: make(chan net.Conn), closed: make(chan struct{})}
+		go func() { _ = s.HTTP.Serve(s.given) }() // ends with Shutdown and Close
 	}
-	to := s.handed
+	to := s.given
 	s.mu.Unlock()
-	if s.HandOver != nil {
-		nc = s.HandOver(nc)
+	if s.Wrap != nil {
+		nc = s.Wrap(nc)
 	}
 	select {
 	case to.conns <- nc:
@@ -198,15 +198,15 @@ func (s *Server) tell(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// handedOver is the listener of HTTP.
-type handedOver struct {
+// given is the listener of HTTP.
+type given struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
 // Accept implements net.Listener.
-func (h *handedOver) Accept() (net.Conn, error) {
+func (h *given) Accept() (net.Conn, error) {
 	select {
 	case c := <-h.conns:
 		return c, nil
@@ -216,15 +216,15 @@ func (h *handedOver) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (h *handedOver) Close() error {
+func (h *given) Close() error {
 	h.once.Do(func() { close(h.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (h *handedOver) Addr() net.Addr { return handedAddr{} }
+func (h *given) Addr() net.Addr { return givenAddr{} }
 
-type handedAddr struct{}
+type givenAddr struct{}
 
-func (handedAddr) Network() string { return "tcp" }
-func (handedAddr) String() string  { return "front" }
+func (givenAddr) Network() string { return "tcp" }
+func (givenAddr) String() string  { return "front" }
