@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -26,6 +27,15 @@ func TestDropEndsAWorkerThatNobodyTook(t *testing.T) {
 		t.Error("a dropped worker is given away")
 	}
 	Drop() // there is none
+}
+
+// TestItNeedsTheStandardLibraryAlone holds what makes this package early: those
+// that it waits for are few, and quick to initialise.
+func TestItNeedsTheStandardLibraryAlone(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	if got := strings.Fields(string(out)); err != nil || len(got) != 1 {
+		t.Errorf("packages beyond the standard library: %q, %v; want this one alone", got, err)
+	}
 }
 
 func TestAWorkerIsTakenOnce(t *testing.T) {
