@@ -87,14 +87,6 @@ func (x *Index) Last(agent, session string) (Conversation, bool) {
 	return x.convs.view(c), true
 }
 
-// pack lets go of the room that the tables keep for more, which is a fifth of
-// the memory after many lines were read.
-func (x *Index) pack() {
-	for _, t := range []*table{&x.keys, &x.marks, &x.responses} {
-		t.pack()
-	}
-}
-
 func (t *conversations) lookup(agent, session string) *conv {
 	a := t.agent(agent, false)
 	if a < 0 {

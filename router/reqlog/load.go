@@ -29,7 +29,6 @@ func (l *Log) Load(ctx context.Context) error {
 	if d.newest > 0 {
 		l.index.sweeper.begin(fromMicros(d.newest), l.o.Now())
 	}
-	l.index.pack()
 	if d.damaged > 0 {
 		l.warn("damaged", fmt.Sprintf("%d damaged lines of the request log were skipped", d.damaged))
 	}

@@ -2,14 +2,13 @@ package reqlog
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // A table remembers who owns a 64-bit value: a prefix key, a reply mark or the
 // hash of a response id. It is cut into shards so that a request never waits
-// for the whole of it, holds no pointers (the collector does not walk it), and
+// for the whole of it, gives the collector nothing to walk but its chunks, and
 // costs 12 bytes an entry: a shard's are in order and without gaps. As hashes
 // are spread evenly, each is near the place that its size tells, and to make
 // room for one more moves some kilobytes.
@@ -33,12 +32,20 @@ const (
 )
 
 type shard struct {
-	mu      sync.Mutex
-	entries []entry // by hash
-	oldest  hour    // no entry was used before
-	lists   []ownerList
-	free    []uint32 // indexes of lists that are not in use
+	mu     sync.Mutex
+	chunks []*chunk // of entries by hash; all but the last are full
+	n      int      // entries
+	oldest hour     // no entry was used before
+	lists  []ownerList
+	free   []uint32 // indexes of lists that are not in use
 }
+
+// chunk is a part of a shard's entries: memory of one size is used to the last
+// byte where parts of all sizes would leave holes behind as they grow.
+type chunk [perChunk]entry
+
+// perChunk is the entries that a kilobyte holds.
+const perChunk = 85
 
 // entry is a value by the highest 48 bits of its hash, the hour of its last use
 // and its owner.
@@ -87,18 +94,19 @@ func (t *table) shard(h uint64) *shard { return &t.shards[h%tableShards] }
 // find returns the place of the value with the hash h, and whether it is there
 // or would belong there.
 func (s *shard) find(h uint64) (i int, ok bool) {
-	n := len(s.entries)
-	near, _ := bits.Mul64(h, uint64(n))
+	near, _ := bits.Mul64(h, uint64(s.n))
 	h >>= 16
 	i = int(near)
-	for i < n && s.entries[i].hash() < h {
+	for i < s.n && s.at(i).hash() < h {
 		i++
 	}
-	for i > 0 && s.entries[i-1].hash() >= h {
+	for i > 0 && s.at(i-1).hash() >= h {
 		i--
 	}
-	return i, i < n && s.entries[i].hash() == h
+	return i, i < s.n && s.at(i).hash() == h
 }
+
+func (s *shard) at(i int) *entry { return &s.chunks[i/perChunk][i%perChunk] }
 
 // touch notes that an entry was used.
 func (e *entry) touch(used hour) {
@@ -115,7 +123,7 @@ func (t *table) add(value uint64, who owner, used hour) bool {
 	defer s.mu.Unlock()
 	i, ok := s.find(h)
 	if ok {
-		e := &s.entries[i]
+		e := s.at(i)
 		t.join(s, &e.who, who)
 		e.touch(used)
 		return true
@@ -124,7 +132,7 @@ func (t *table) add(value uint64, who owner, used hour) bool {
 		t.lost.Add(1)
 		return false
 	}
-	if len(s.entries) == 0 || used.before(s.oldest) {
+	if s.n == 0 || used.before(s.oldest) {
 		s.oldest = used
 	}
 	s.insert(i, entry{high: uint32(h >> 32), low: uint16(h >> 16), used: used, who: who})
@@ -132,17 +140,22 @@ func (t *table) add(value uint64, who owner, used hour) bool {
 	return true
 }
 
-// insert makes room for an entry. append would keep a quarter more or a half.
+// insert makes room for an entry: the last of each chunk becomes the next
+// one's first.
 func (s *shard) insert(i int, e entry) {
-	if n := len(s.entries); n == cap(s.entries) {
-		s.entries = sized(s.entries, n+n/16+4)
+	if s.n == len(s.chunks)*perChunk {
+		s.chunks = append(s.chunks, new(chunk))
 	}
-	s.entries = slices.Insert(s.entries, i, e)
-}
-
-// sized is a copy of entries with room for n, and what comes with that.
-func sized(entries []entry, n int) []entry {
-	return append(slices.Grow([]entry(nil), n), entries...)
+	b := s.n / perChunk
+	for ; b > i/perChunk; b-- {
+		into := s.chunks[b]
+		copy(into[1:], into[:])
+		into[0] = s.chunks[b-1][perChunk-1]
+	}
+	after := s.chunks[b][i%perChunk:]
+	copy(after[1:], after)
+	after[0] = e
+	s.n++
 }
 
 // join adds who to an entry that has an owner. Owners that are no longer
@@ -224,7 +237,7 @@ func (t *table) owners(value uint64, used hour) (of [maxOwners]owner, n int) {
 	if !ok {
 		return of, 0
 	}
-	e := &s.entries[i]
+	e := s.at(i)
 	e.touch(used)
 	if e.who&ownerMany == 0 {
 		of[0] = e.who
@@ -258,7 +271,7 @@ func (t *table) sweep(before hour, stale bool) (dropped int) {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		if len(s.entries) > 0 && (stale || s.oldest.before(before)) {
+		if s.n > 0 && (stale || s.oldest.before(before)) {
 			dropped += t.sweepShard(s, before)
 		}
 		s.mu.Unlock()
@@ -270,42 +283,27 @@ func (t *table) sweep(before hour, stale bool) (dropped int) {
 func (t *table) sweepShard(s *shard, before hour) int {
 	t.convs.mu.RLock()
 	defer t.convs.mu.RUnlock()
-	was := len(s.entries)
-	kept := s.entries[:0]
-	for _, e := range s.entries {
+	was, kept := s.n, 0
+	for i := range was {
+		e := *s.at(i)
 		if e.used.before(before) || !t.trim(s, e.who) {
 			s.drop(e.who)
 			continue
 		}
-		if len(kept) == 0 || e.used.before(s.oldest) {
+		if kept == 0 || e.used.before(s.oldest) {
 			s.oldest = e.used
 		}
-		kept = append(kept, e)
+		*s.at(kept) = e
+		kept++
 	}
-	s.entries = kept
-	switch {
-	case len(kept) == 0:
-		s.entries, s.lists, s.free = nil, nil, nil
-	case was > len(kept):
-		s.pack()
+	s.n = kept
+	used := (kept + perChunk - 1) / perChunk
+	clear(s.chunks[used:])
+	s.chunks = s.chunks[:used]
+	if kept == 0 {
+		s.chunks, s.lists, s.free = nil, nil, nil
 	}
-	return was - len(kept)
-}
-
-// pack lets go of what room is not needed at the moment.
-func (t *table) pack() {
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		s.pack()
-		s.mu.Unlock()
-	}
-}
-
-func (s *shard) pack() {
-	if n := len(s.entries); cap(s.entries)-n > n/32 {
-		s.entries = sized(s.entries, n)
-	}
+	return was - kept
 }
 
 // drop gives back the list of an entry that goes, if it has one.

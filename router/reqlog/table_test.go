@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A table that is packed, swept and filled again knows what a map knows.
+// A table that is swept and filled again knows what a map knows.
 func TestTableKnowsWhatAMapKnows(t *testing.T) {
 	x := NewIndex(Limits{}, fixed(0))
 	who := x.convs.sideOwner("glm")
@@ -19,10 +19,7 @@ func TestTableKnowsWhatAMapKnows(t *testing.T) {
 			x.keys.add(value, who, used)
 			known[value] = used
 		}
-		switch round % 4 {
-		case 1:
-			x.pack()
-		case 3:
+		if round%4 == 3 {
 			before := hour(round) - 30
 			x.keys.sweep(before, false)
 			for value, used := range known {
