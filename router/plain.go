@@ -19,6 +19,9 @@ type carrier interface {
 	carry(req *http.Request, told interim) (*http.Response, error)
 }
 
+// keptHeader is the largest header that is used again.
+const keptHeader = 64
+
 // plain carries requests to one server over HTTP/1.1 without TLS: most model
 // servers of one's own. A request is written and its answer read by the
 // goroutine that serves it, where net/http needs two more for each connection
@@ -65,7 +68,8 @@ func ourBody(req *http.Request) (*once, bool) {
 }
 
 // carry implements carrier. The answer's body belongs to the caller, who must
-// close it; nobody else may use it meanwhile.
+// close it; nobody else may use it meanwhile. The header of a request that has
+// an answer is used again, and the request has none any more.
 func (c *plain) carry(req *http.Request, told interim) (*http.Response, error) {
 	address := req.URL.Host
 	if req.URL.Port() == "" {
@@ -82,6 +86,11 @@ func (c *plain) carry(req *http.Request, told interim) (*http.Response, error) {
 			l = newLink(nc, c, address)
 		}
 		res, err := l.exchange(req, told)
+		if err == nil && req.Header != nil && len(req.Header) <= keptHeader {
+			clear(req.Header)
+			headers.Put(req.Header)
+			req.Header = nil
+		}
 		if err == nil || !reused || !errors.Is(err, errUnsent) || req.Context().Err() != nil {
 			return res, err
 		}

@@ -33,6 +33,9 @@ func (t *turn) observe(res *http.Response, to *target) {
 	res.Body = t.heed(res)
 	t.answer = newAnswer(res, t.rec.Format, t.r.Now)
 	t.answer.whole = t.learn
+	if o := t.answer.observer; o != nil && t.rec.Kind != agents.KindTitle {
+		o.LeaveOutText()
+	}
 	res.Body = t.answer
 	if t.upload.sent() { // a stream may last for an hour
 		t.upload.release()

@@ -133,10 +133,14 @@ var perHop = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
+// headers are those that plain has sent; they are used again. What net/http
+// sends it may go on reading after the answer.
+var headers = sync.Pool{New: func() any { return make(http.Header, 24) }}
+
 // withoutHop is a copy of a header without what is meant for one connection. It
 // shares the values, which nobody changes.
 func withoutHop(from http.Header) http.Header {
-	header := make(http.Header, len(from)+4)
+	header := headers.Get().(http.Header)
 	maps.Copy(header, from)
 	dropHop(header, from["Connection"])
 	return header

@@ -45,6 +45,7 @@ type conn struct {
 	remote string
 	r      *bufio.Reader // nil while an answer is on its way and nothing else has come
 	last   bool          // no request is taken after this one
+	watch  watch
 
 	mu   sync.Mutex
 	idle bool // waits for a request
@@ -61,6 +62,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 		return nil
 	}
 	c := &conn{Conn: nc, server: s, raw: raw}
+	c.watch.conn = c
 	c.ctx = context.WithValue(context.Background(), http.ServerContextKey, s.HTTP)
 	c.ctx = context.WithValue(c.ctx, http.LocalAddrContextKey, nc.LocalAddr())
 	if s.HTTP.ConnContext != nil {
@@ -80,7 +82,7 @@ func (c *conn) serve() {
 	defer c.caught()
 	wait := c.server.HTTP.ReadHeaderTimeout // for the first, as for the rest of a head
 	for !c.last {
-		req, err := c.next(wait)
+		req, cancel, err := c.next(wait)
 		switch {
 		case errors.Is(err, errNotPlain):
 			c.giveAway(nil)
@@ -92,7 +94,7 @@ func (c *conn) serve() {
 			c.close()
 			return
 		}
-		c.answer(req)
+		c.answer(req, cancel)
 		wait = c.server.HTTP.IdleTimeout
 	}
 	c.linger()
@@ -135,35 +137,38 @@ func (c *conn) letGo() {
 
 var errNotPlain = errors.New("not a plain request")
 
-// next waits for a request's first byte, and reads its head.
-func (c *conn) next(wait time.Duration) (*http.Request, error) {
+// next waits for a request's first byte, and reads its head. cancel ends the
+// request's context.
+func (c *conn) next(wait time.Duration) (req *http.Request, cancel context.CancelFunc, err error) {
 	c.deadline(wait)
 	if c.r.Buffered() == 0 {
 		if err := c.await(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for limited := false; ; {
 		have, _ := c.r.Peek(c.r.Buffered()) // nothing is waited for
 		if end := bytes.Index(have, headEnd); end >= 0 {
 			end += len(headEnd)
-			req, ok := parseHead(have[:end])
-			if !ok {
-				return nil, errNotPlain
+			ctx, cancel := context.WithCancel(c.ctx)
+			req := new(http.Request).WithContext(ctx)
+			if req.Header = takeHeader(); !parseHead(have[:end], req) {
+				cancel()
+				return nil, nil, errNotPlain
 			}
 			_, _ = c.r.Discard(end) // it is there
 			c.deadline(0)
-			return req, nil
+			return req, cancel, nil
 		}
 		if len(have) == headSize || !mayBePlain(have) {
-			return nil, errNotPlain
+			return nil, nil, errNotPlain
 		}
 		if !limited {
 			limited = true
 			c.deadline(c.server.HTTP.ReadHeaderTimeout)
 		}
 		if _, err := c.r.Peek(len(have) + 1); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }
@@ -251,11 +256,11 @@ func (r *replay) CloseWrite() error {
 }
 
 // answer serves one request.
-func (c *conn) answer(req *http.Request) {
-	ctx, cancel := context.WithCancel(c.ctx)
+func (c *conn) answer(req *http.Request, cancel context.CancelFunc) {
 	defer cancel()
-	in := &body{conn: c, left: req.ContentLength, watch: &watch{conn: c, cancel: cancel}}
-	defer in.watch.stop()
+	c.watch.cancel = cancel
+	defer c.watch.stop()
+	in := &body{conn: c, left: req.ContentLength}
 	req.RemoteAddr = c.remote
 	req.Body = in
 	if in.left == 0 {
@@ -263,14 +268,17 @@ func (c *conn) answer(req *http.Request) {
 		in.ended()
 	}
 	c.last = req.Close
-	w := response{conn: c, req: req, body: in, cancel: cancel, header: http.Header{}, length: -1}
+	w := response{conn: c, req: req, body: in, cancel: cancel, header: takeHeader(), length: -1}
 	defer w.release()
-	c.server.HTTP.Handler.ServeHTTP(&w, req.WithContext(ctx))
+	header := req.Header
+	c.server.HTTP.Handler.ServeHTTP(&w, req)
 	if err := w.finish(); err != nil {
 		c.last = true
 		return
 	}
-	in.watch.stop()
+	c.watch.stop()
+	putHeader(header)
+	putHeader(w.header)
 	c.last = c.last || in.left > 0
 	if c.r == nil && !c.last {
 		c.r = readers.Get().(*bufio.Reader)
@@ -292,7 +300,6 @@ type body struct {
 	conn   *conn
 	left   int64
 	closed bool
-	watch  *watch
 }
 
 // Read implements io.Reader.
@@ -313,7 +320,7 @@ func (b *body) Read(p []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		b.watch.cancel() // nobody is there to answer
+		b.conn.watch.cancel() // nobody is there to answer
 	}
 	return n, err
 }
@@ -329,7 +336,7 @@ func (b *body) ended() {
 	if b.conn.r.Buffered() == 0 {
 		b.conn.letGo()
 	}
-	b.watch.start()
+	b.conn.watch.start()
 }
 
 // watch sees a client leave before it has its answer. Until then nothing is
@@ -337,14 +344,20 @@ func (b *body) ended() {
 type watch struct {
 	conn   *conn
 	cancel context.CancelFunc
-	timer  *time.Timer
-	over   chan struct{} // closed when a watch that began is over
+	on     bool
+	timer  *time.Timer   // nil before the first
+	over   chan struct{} // told when a watch that began is over
 }
 
 func (w *watch) start() {
-	w.over = make(chan struct{})
+	w.on = true
+	if w.timer != nil {
+		w.timer.Reset(watchAfter)
+		return
+	}
+	w.over = make(chan struct{}, 1)
 	w.timer = time.AfterFunc(watchAfter, func() {
-		defer close(w.over)
+		defer func() { w.over <- struct{}{} }()
 		if awaitEnd(w.conn.raw) {
 			w.cancel()
 		}
@@ -353,13 +366,29 @@ func (w *watch) start() {
 
 // stop ends the watch: the connection is free to be read again.
 func (w *watch) stop() {
-	if w.timer == nil {
+	if !w.on {
 		return
 	}
+	w.on = false
 	if !w.timer.Stop() {
 		_ = w.conn.SetReadDeadline(aLongTimeAgo) // a closed connection ends it too
 		<-w.over
 		w.conn.deadline(0)
 	}
-	w.timer = nil
+}
+
+// headers are used again: a handler and whom it calls are done with both of a
+// request's when it returns.
+var headers = sync.Pool{New: func() any { return make(http.Header, 24) }}
+
+// keptHeader is the largest header that is used again.
+const keptHeader = 64
+
+func takeHeader() http.Header { return headers.Get().(http.Header) }
+
+func putHeader(h http.Header) {
+	if len(h) <= keptHeader {
+		clear(h)
+		headers.Put(h)
+	}
 }

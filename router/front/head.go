@@ -48,25 +48,23 @@ func mayBePlain(part []byte) bool {
 	return len(line) == 0 || line[0] >= 'A' && line[0] <= 'Z'
 }
 
-// parseHead reads a head, which ends with an empty line. ok is false for one
-// that is not plain: then net/http must read it. A plain one reads here as it
-// does there (FuzzHead holds that).
-func parseHead(head []byte) (req *http.Request, ok bool) {
+// parseHead reads a head, which ends with an empty line, into a request whose
+// header is empty. It is false for one that is not plain: then net/http must
+// read it. A plain one reads here as it does there (FuzzHead holds that).
+func parseHead(head []byte, req *http.Request) bool {
 	text := string(head[:len(head)-len(headEnd)]) // the one copy: all strings are parts of it
 	line, text, _ := strings.Cut(text, "\r\n")
 	method, line, _ := strings.Cut(line, " ")
 	target, proto, _ := strings.Cut(line, " ")
 	if !plainMethod(method) || !plainTarget(target) || proto != "HTTP/1.1" {
-		return nil, false
+		return false
 	}
 	u, err := url.ParseRequestURI(target)
 	if err != nil {
-		return nil, false
+		return false
 	}
-	req = &http.Request{
-		Method: method, URL: u, RequestURI: target, Proto: proto, ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, 1+strings.Count(text, "\n")),
-	}
+	req.Method, req.URL, req.RequestURI = method, u, target
+	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, 1
 	hosts := 0
 	values := make([]string, 1+strings.Count(text, "\n"))
 	for text != "" {
@@ -74,7 +72,7 @@ func parseHead(head []byte) (req *http.Request, ok bool) {
 		name, value, found := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		if !found || !all(name, &isToken) || !plainValue(value) {
-			return nil, false
+			return false
 		}
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		if name == "Host" {
@@ -83,7 +81,7 @@ func parseHead(head []byte) (req *http.Request, ok bool) {
 			continue
 		}
 		if !takes(req, name, value) {
-			return nil, false
+			return false
 		}
 		if earlier, ok := req.Header[name]; ok {
 			req.Header[name] = append(earlier, value)
@@ -92,7 +90,7 @@ func parseHead(head []byte) (req *http.Request, ok bool) {
 		values[0] = value
 		req.Header[name], values = values[:1:1], values[1:]
 	}
-	return req, hosts == 1 && all(req.Host, &isHost)
+	return hosts == 1 && all(req.Host, &isHost)
 }
 
 func plainMethod(m string) bool {

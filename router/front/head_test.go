@@ -47,11 +47,11 @@ var odd = []struct{ name, head string }{
 }
 
 func TestOnlyPlainHeadsAreReadHere(t *testing.T) {
-	if _, ok := parseHead([]byte(plainHead)); !ok {
+	if !parseHead([]byte(plainHead), &http.Request{Header: http.Header{}}) {
 		t.Error("an agent's head is not plain")
 	}
 	for _, c := range odd {
-		if req, ok := parseHead([]byte(c.head)); ok {
+		if req := (&http.Request{Header: http.Header{}}); parseHead([]byte(c.head), req) {
 			t.Errorf("%s: taken as %+v", c.name, req)
 		}
 	}
@@ -83,8 +83,8 @@ func FuzzHead(f *testing.F) {
 			return
 		}
 		head = head[:end+len(headEnd)]
-		got, ok := parseHead(head)
-		if !ok {
+		got := &http.Request{Header: http.Header{}}
+		if !parseHead(head, got) {
 			return
 		}
 		if !mayBePlain(head) {

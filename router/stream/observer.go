@@ -76,6 +76,10 @@ func (o *Observer) Free() {
 	observers.Put(o)
 }
 
+// LeaveOutText has the Summary without Text, which few want and which takes half
+// a kilobyte. It is called before the first Write.
+func (o *Observer) LeaveOutText() { o.textFull = true }
+
 // IsEventStream says whether a Content-Type is text/event-stream, whatever its
 // case, spaces and parameters.
 func IsEventStream(contentType string) bool {
