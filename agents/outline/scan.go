@@ -1,6 +1,9 @@
 package outline
 
-import "strconv"
+import (
+	"strconv"
+	"sync"
+)
 
 // Sum hashes a JSON string. raw is what stands between its quotes, escaped
 // says that there is a backslash in it; n is the length of the decoded text.
@@ -14,7 +17,9 @@ type Sum func(raw []byte, escaped bool) (hash uint64, n int)
 // Elements and Replies stay empty.
 func (o *Outline) Scan(f Format, body []byte, sum Sum) {
 	o.reset(f)
-	s := scanner{b: body, o: o, sum: sum}
+	s := takeScanner(body, sum)
+	defer s.release()
+	s.o = o
 	s.body()
 	if s.err != nil {
 		o.reset(f)
@@ -23,6 +28,21 @@ func (o *Outline) Scan(f Format, body []byte, sum Sum) {
 	}
 	s.keepPast()
 	s.finish()
+}
+
+// scanners are used again. One is four kilobytes: on the stack, it makes that
+// of each goroutine that scans grow to twice the size.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+func takeScanner(text []byte, sum Sum) *scanner {
+	s := scanners.Get().(*scanner)
+	s.b, s.sum = text, sum
+	return s
+}
+
+func (s *scanner) release() {
+	*s = scanner{}
+	scanners.Put(s)
 }
 
 func (o *Outline) reset(f Format) {

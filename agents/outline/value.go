@@ -118,7 +118,9 @@ func (s *scanner) arguments() (uint64, tally) {
 // excepted: the wrapping sum of their hashes, and their decoded bytes. It
 // refuses what encoding/json does.
 func Strings(text []byte, sum Sum) (hash uint64, n int, ok bool) {
-	s := scanner{b: text, sum: sum, marking: true}
+	s := takeScanner(text, sum)
+	defer s.release()
+	s.marking = true
 	s.value()
 	if s.err == nil && (s.peek() != 0 || s.i < len(text)) {
 		s.fail(errSyntax)
