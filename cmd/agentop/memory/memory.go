@@ -7,14 +7,32 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"time"
 )
 
-// percent is how much garbage the collector lets come together, of what lives.
-// Most of what lives here are tables without pointers, so that a collection is
-// cheap; Go's own 100 would double them.
-const percent = 25
+// How much garbage may come together before it is collected, in percent of what
+// lives: near room, in bytes, so that a proxy with few conversations need not
+// collect all the time, and one with many does not hold a quarter of them in
+// vain. Most of what lives are tables without pointers, so that a collection is
+// cheap.
+const (
+	room  = 2 << 20
+	least = 12
+	most  = 50 // Go's own is 100
+)
+
+func percent(live uint64) int {
+	return int(min(max(100*room/max(live, 1), least), most))
+}
+
+// live is what the last collection left, in bytes.
+func live() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
 
 // Hurry keeps the garbage collector from a process that is starting: it would
 // take longer than what it gains. Settle follows.
@@ -24,11 +42,11 @@ func Hurry() {
 	}
 }
 
-// Settle makes the garbage collector go for little memory. GOGC in the
-// environment stands above it.
+// Settle makes the garbage collector go for little memory, measured by what
+// lives now. GOGC in the environment stands above it.
 func Settle() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
+		debug.SetGCPercent(percent(live()))
 	}
 }
 
@@ -36,11 +54,12 @@ func Settle() {
 // then a timer wakes one thread and not several.
 func Wait() { runtime.GOMAXPROCS(1) }
 
-// GiveBack returns free memory and the program's own pages to the system. It
-// takes some ten milliseconds.
+// GiveBack returns free memory and the program's own pages to the system, and
+// settles anew. It takes some ten milliseconds.
 func GiveBack() {
 	runtime.GC() // pools let go of what they hold at the second collection
 	debug.FreeOSMemory()
+	Settle()
 	dropProgram()
 	calm()
 }

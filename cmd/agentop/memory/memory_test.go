@@ -68,14 +68,41 @@ func TestTheEnvironmentSaysHowTheCollectorWorks(t *testing.T) {
 	}
 	defer debug.SetGCPercent(set())
 	t.Setenv("GOGC", "")
+	debug.SetGCPercent(77)
 	Settle()
-	if got := set(); got != percent {
-		t.Errorf("GC percent %d, want %d", got, percent)
+	if got := set(); got < least || got > most {
+		t.Errorf("GC percent %d, want %d to %d", got, least, most)
 	}
 	t.Setenv("GOGC", "77")
 	debug.SetGCPercent(77)
-	Settle()
-	if got := set(); got != 77 {
-		t.Errorf("GC percent %d with GOGC=77", got)
+	for _, f := range []func(){Settle, GiveBack} {
+		if f(); set() != 77 {
+			t.Errorf("GC percent %d with GOGC=77", set())
+		}
+	}
+}
+
+// What may come together is near room, in a small proxy and in a large one.
+func TestGarbageIsMeasuredByWhatLives(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, most}, {1 << 20, most}, {8 << 20, 25}, {12 << 20, 16}, {100 << 20, least}} {
+		if got := percent(c.live); got != c.want {
+			t.Errorf("%d MB live: %d percent, want %d", c.live>>20, got, c.want)
+		}
+	}
+}
+
+// A collector that was settled while little lived is settled anew once more does.
+func TestMemoryThatIsGivenBackSettlesAnew(t *testing.T) {
+	was := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(was)
+	t.Setenv("GOGC", "")
+	lives := make([]byte, 64<<20)
+	GiveBack()
+	runtime.KeepAlive(lives)
+	if got := debug.SetGCPercent(100); got != least {
+		t.Errorf("GC percent %d with 64 MB alive, want %d", got, least)
 	}
 }
