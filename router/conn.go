@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -137,9 +138,11 @@ type pool struct {
 	plain   *plain // carries what needs no more than HTTP/1.1; nil over TLS and by HTTP proxies
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper, which leaves a request as it is.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
-	return p.carry(req, nil)
+	own := req.WithContext(req.Context())
+	own.Header = maps.Clone(req.Header)
+	return p.carry(own, nil)
 }
 
 // carry implements carrier.

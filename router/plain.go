@@ -14,7 +14,8 @@ import (
 // interim passes a 1xx answer on.
 type interim func(status int, header http.Header) error
 
-// carrier is what carries a request to its server.
+// carrier is what carries a request to its server. The request's header is its
+// own afterwards.
 type carrier interface {
 	carry(req *http.Request, told interim) (*http.Response, error)
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,4 +332,53 @@ func TestNoHeaderBreaksTheHead(t *testing.T) {
 			t.Errorf("%q went into the head %q", value, head)
 		}
 	}
+}
+
+// TestHeadersSentAreNobodyElses has requests at once whose headers have names
+// that no other has. One that is carried by RoundTrip keeps its header.
+func TestHeadersSentAreNobodyElses(t *testing.T) {
+	p, url := plainTo(t, 0, func(c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			req, err := http.ReadRequest(r)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, req.Body)
+			names := ""
+			for name := range req.Header {
+				if strings.HasPrefix(name, "X-") {
+					names += name
+				}
+			}
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(names), names)
+		}
+	})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 50 {
+				name := fmt.Sprintf("X-%d-%d", i, j)
+				req, up := post(t, t.Context(), url, []byte("body"))
+				req.Header = withoutHop(http.Header{name: {"a"}, "X-Hop": {"b"}, "Connection": {"X-Hop"}})
+				carry := p.RoundTrip
+				if j%2 > 0 {
+					carry = func(req *http.Request) (*http.Response, error) { return p.carry(req, nil) }
+				}
+				res, err := carry(req)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if text, err := io.ReadAll(res.Body); string(text) != name || err != nil {
+					t.Errorf("%s: the server got %q, %v", name, text, err)
+				}
+				if j%2 == 0 && (len(req.Header) != 1 || req.Header.Get(name) != "a") {
+					t.Errorf("%s: RoundTrip left %v", name, req.Header)
+				}
+				up.release()
+			}
+		})
+	}
+	all.Wait()
 }

@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -388,4 +390,43 @@ func TestAStreamHoldsNoMemoryBetweenEvents(t *testing.T) {
 	if _, got := c.hear("POST"); got != "eventeventevent" {
 		t.Errorf("%q", got)
 	}
+}
+
+// TestHeadersAreNobodyElses has connections at once whose requests and answers
+// have headers of names that no other has.
+func TestHeadersAreNobodyElses(t *testing.T) {
+	_, address := start(t, func(w http.ResponseWriter, r *http.Request) {
+		tag := strings.TrimPrefix(r.URL.Path, "/")
+		want := http.Header{"Content-Length": {"1"}, "X-In-" + tag: {"a", "b"}}
+		if !reflect.DeepEqual(r.Header, want) {
+			t.Errorf("request %s has %v", tag, r.Header)
+		}
+		w.Header()["X-Out-"+tag] = []string{tag}
+		_, _ = io.Copy(w, r.Body)
+	})
+	var all sync.WaitGroup
+	for i := range 8 {
+		c := connect(t, address)
+		all.Go(func() {
+			for j := range 50 {
+				tag := fmt.Sprintf("%d-%d", i, j)
+				fmt.Fprintf(c, "POST /%s HTTP/1.1\r\nHost: a\r\nX-In-%s: a\r\nX-In-%s: b\r\nContent-Length: 1\r\n\r\n.", tag, tag, tag)
+				res, err := http.ReadResponse(c.r, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				for name := range res.Header {
+					if strings.HasPrefix(name, "X-") && name != "X-Out-"+tag {
+						t.Errorf("answer to %s has %s", tag, name)
+					}
+				}
+				if res.Header.Get("X-Out-"+tag) != tag {
+					t.Errorf("answer to %s lacks its header", tag)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -200,6 +201,19 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 		o.Write([]byte(answer))
 		if got, want := o.Summary().Text, "x"+strings.Repeat("é", 255); got != want {
 			t.Errorf("%s: %d bytes %q, want %d", name, len(got), got, len(want))
+		}
+		whole := o.Summary()
+		o.Free()
+		o = New(outline.Messages, "", fnvHash)
+		o.LeaveOutText()
+		o.Write([]byte(answer))
+		whole.Text = ""
+		if got := o.Summary(); !reflect.DeepEqual(got, whole) {
+			t.Errorf("%s: without its text %+v, want %+v", name, got, whole)
+		}
+		o.Free()
+		if o = New(outline.Messages, "", fnvHash); o.textFull {
+			t.Errorf("%s: the next answer's text is left out, too", name)
 		}
 	}
 }
