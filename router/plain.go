@@ -9,19 +9,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"agentop/router/headerpool"
 )
 
 // interim passes a 1xx answer on.
 type interim func(status int, header http.Header) error
 
-// carrier is what carries a request to its server. The request's header is its
-// own afterwards.
+// carrier is what carries a request to its server. Once there is an answer, the
+// request's header belongs to the carrier.
 type carrier interface {
 	carry(req *http.Request, told interim) (*http.Response, error)
 }
-
-// keptHeader is the largest header that is used again.
-const keptHeader = 64
 
 // plain carries requests to one server over HTTP/1.1 without TLS: most model
 // servers of one's own. A request is written and its answer read by the
@@ -69,8 +68,8 @@ func ourBody(req *http.Request) (*once, bool) {
 }
 
 // carry implements carrier. The answer's body belongs to the caller, who must
-// close it; nobody else may use it meanwhile. The header of a request that has
-// an answer is used again, and the request has none any more.
+// close it; nobody else may use it meanwhile. A request that has its answer has
+// no header any more: another request may.
 func (c *plain) carry(req *http.Request, told interim) (*http.Response, error) {
 	address := req.URL.Host
 	if req.URL.Port() == "" {
@@ -87,9 +86,8 @@ func (c *plain) carry(req *http.Request, told interim) (*http.Response, error) {
 			l = newLink(nc, c, address)
 		}
 		res, err := l.exchange(req, told)
-		if err == nil && req.Header != nil && len(req.Header) <= keptHeader {
-			clear(req.Header)
-			headers.Put(req.Header)
+		if err == nil {
+			headerpool.Put(req.Header)
 			req.Header = nil
 		}
 		if err == nil || !reused || !errors.Is(err, errUnsent) || req.Context().Err() != nil {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"agentop/router/headerpool"
 )
 
 // This file passes an answer on as it comes.
@@ -133,14 +135,10 @@ var perHop = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// headers are those that plain has sent; they are used again. What net/http
-// sends it may go on reading after the answer.
-var headers = sync.Pool{New: func() any { return make(http.Header, 24) }}
-
 // withoutHop is a copy of a header without what is meant for one connection. It
 // shares the values, which nobody changes.
 func withoutHop(from http.Header) http.Header {
-	header := headers.Get().(http.Header)
+	header := headerpool.Take()
 	maps.Copy(header, from)
 	dropHop(header, from["Connection"])
 	return header

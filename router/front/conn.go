@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"agentop/router/headerpool"
 )
 
 // Limits of a connection.
@@ -137,9 +139,9 @@ func (c *conn) letGo() {
 
 var errNotPlain = errors.New("not a plain request")
 
-// next waits for a request's first byte, and reads its head. cancel ends the
-// request's context.
-func (c *conn) next(wait time.Duration) (req *http.Request, cancel context.CancelFunc, err error) {
+// next waits for a request's first byte, and reads its head. The function ends
+// the request's context.
+func (c *conn) next(wait time.Duration) (*http.Request, context.CancelFunc, error) {
 	c.deadline(wait)
 	if c.r.Buffered() == 0 {
 		if err := c.await(); err != nil {
@@ -152,7 +154,7 @@ func (c *conn) next(wait time.Duration) (req *http.Request, cancel context.Cance
 			end += len(headEnd)
 			ctx, cancel := context.WithCancel(c.ctx)
 			req := new(http.Request).WithContext(ctx)
-			if req.Header = takeHeader(); !parseHead(have[:end], req) {
+			if req.Header = headerpool.Take(); !parseHead(have[:end], req) {
 				cancel()
 				return nil, nil, errNotPlain
 			}
@@ -268,7 +270,7 @@ func (c *conn) answer(req *http.Request, cancel context.CancelFunc) {
 		in.ended()
 	}
 	c.last = req.Close
-	w := response{conn: c, req: req, body: in, cancel: cancel, header: takeHeader(), length: -1}
+	w := response{conn: c, req: req, body: in, cancel: cancel, header: headerpool.Take(), length: -1}
 	defer w.release()
 	header := req.Header
 	c.server.HTTP.Handler.ServeHTTP(&w, req)
@@ -277,8 +279,9 @@ func (c *conn) answer(req *http.Request, cancel context.CancelFunc) {
 		return
 	}
 	c.watch.stop()
-	putHeader(header)
-	putHeader(w.header)
+	// A handler and whom it calls are done with both when it returns.
+	headerpool.Put(header)
+	headerpool.Put(w.header)
 	c.last = c.last || in.left > 0
 	if c.r == nil && !c.last {
 		c.r = readers.Get().(*bufio.Reader)
@@ -340,13 +343,13 @@ func (b *body) ended() {
 }
 
 // watch sees a client leave before it has its answer. Until then nothing is
-// read of the connection.
+// read of the connection. It serves a connection's requests in turn.
 type watch struct {
 	conn   *conn
-	cancel context.CancelFunc
-	on     bool
-	timer  *time.Timer   // nil before the first
-	over   chan struct{} // told when a watch that began is over
+	cancel context.CancelFunc // of the request that is being answered
+	on     bool               // between start and stop
+	timer  *time.Timer        // nil before the first start
+	over   chan struct{}      // told by each that began to look, when it ends
 }
 
 func (w *watch) start() {
@@ -374,21 +377,5 @@ func (w *watch) stop() {
 		_ = w.conn.SetReadDeadline(aLongTimeAgo) // a closed connection ends it too
 		<-w.over
 		w.conn.deadline(0)
-	}
-}
-
-// headers are used again: a handler and whom it calls are done with both of a
-// request's when it returns.
-var headers = sync.Pool{New: func() any { return make(http.Header, 24) }}
-
-// keptHeader is the largest header that is used again.
-const keptHeader = 64
-
-func takeHeader() http.Header { return headers.Get().(http.Header) }
-
-func putHeader(h http.Header) {
-	if len(h) <= keptHeader {
-		clear(h)
-		headers.Put(h)
 	}
 }

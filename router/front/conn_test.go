@@ -199,7 +199,7 @@ func TestAClientThatLeavesCancelsItsRequest(t *testing.T) {
 // client is watched, and sends the next one meanwhile or afterwards.
 func TestAWatchedConnectionCarriesTheNextRequest(t *testing.T) {
 	release := make(chan struct{})
-	_, address := start(t, func(w http.ResponseWriter, r *http.Request) {
+	s, address := start(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if string(body) == "slow" {
 			<-release
@@ -219,6 +219,13 @@ func TestAWatchedConnectionCarriesTheNextRequest(t *testing.T) {
 		c.hear("POST")
 		if _, got := c.hear("POST"); got != "next" {
 			t.Fatalf("%q", got)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.conns {
+		if n := len(conn.watch.over); n > 0 {
+			t.Error("a watch that began was not awaited: the next one would not end")
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 // A table remembers who owns a 64-bit value: a prefix key, a reply mark or the
 // hash of a response id. It is cut into shards so that a request never waits
-// for the whole of it, gives the collector nothing to walk but its chunks, and
-// costs 12 bytes an entry: a shard's are in order and without gaps. As hashes
-// are spread evenly, each is near the place that its size tells, and to make
-// room for one more moves some kilobytes.
+// for the whole of it, gives the collector nothing to walk but lists of chunks,
+// and costs 12 bytes an entry and half a chunk a shard: a shard's entries are in
+// order and without gaps. As hashes are spread evenly, each is near the place
+// that its size tells, and to make room for one more moves some kilobytes.
 //
 // Of a value's 64 bits it compares 56: with a million entries, a look-up of a
 // value that is not there finds another's in one of 10^10 cases.
@@ -44,8 +44,9 @@ type shard struct {
 // byte where parts of all sizes would leave holes behind as they grow.
 type chunk [perChunk]entry
 
-// perChunk is the entries that a kilobyte holds.
-const perChunk = 85
+// perChunk is the entries that 512 bytes hold: with less, the lists of chunks
+// grow; with more, what a small table's shards leave empty does.
+const perChunk = 42
 
 // entry is a value by the highest 48 bits of its hash, the hour of its last use
 // and its owner.

@@ -40,6 +40,59 @@ func TestTableKnowsWhatAMapKnows(t *testing.T) {
 	}
 }
 
+// A shard's chunks are full but for the last, whatever comes and goes.
+func TestChunksAreFullButTheLast(t *testing.T) {
+	sizes := []int{0, 1, perChunk - 1, perChunk, perChunk + 1, 2 * perChunk, 2*perChunk + 1, 7 * perChunk}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, n := range sizes {
+		for _, stay := range sizes {
+			x := NewIndex(Limits{}, fixed(0))
+			s, who := &x.keys.shards[0], x.convs.sideOwner("glm")
+			known := map[uint64]bool{} // to those that stay
+			for i := 0; len(known) < max(n, stay); {
+				if v := rnd.Uint64() | 1; x.keys.shard(mix(v)) == s {
+					known[v] = i < stay
+					x.keys.add(v, who, hour(map[bool]int{true: 20, false: 10}[i < stay]))
+					i++
+				}
+			}
+			checkShard(t, &x.keys, s, known)
+			x.keys.sweep(15, false)
+			for v, stays := range known {
+				if !stays {
+					delete(known, v)
+				}
+			}
+			checkShard(t, &x.keys, s, known)
+			if t.Failed() {
+				t.Fatalf("%d entries, of which %d stay", max(n, stay), stay)
+			}
+		}
+	}
+}
+
+func checkShard(t *testing.T, x *table, s *shard, known map[uint64]bool) {
+	t.Helper()
+	if s.n != len(known) || len(s.chunks) != (s.n+perChunk-1)/perChunk {
+		t.Errorf("%d entries in %d chunks, want %d entries", s.n, len(s.chunks), len(known))
+	}
+	for _, c := range s.chunks[len(s.chunks):cap(s.chunks)] {
+		if c != nil {
+			t.Error("a chunk is held that no entry is in")
+		}
+	}
+	for i := 1; i < s.n; i++ {
+		if s.at(i-1).hash() >= s.at(i).hash() {
+			t.Errorf("entries %d and %d are out of order", i-1, i)
+		}
+	}
+	for v := range known {
+		if _, n := x.owners(v, 0); n != 1 {
+			t.Errorf("value %d has %d owners", v, n)
+		}
+	}
+}
+
 // Hours are told apart over three years each way, wherever they begin anew.
 func TestHoursEndAndBeginAnew(t *testing.T) {
 	for year := 1970; year < 2100; year++ {

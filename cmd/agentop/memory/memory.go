@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
-// How much garbage may come together before it is collected, in percent of what
-// lives: near room, in bytes, so that a proxy with few conversations need not
-// collect all the time, and one with many does not hold a quarter of them in
-// vain. Most of what lives are tables without pointers, so that a collection is
-// cheap.
+// How much garbage may come together before it is collected. Most of what lives
+// are tables without pointers, so that a collection is cheap.
 const (
-	room  = 2 << 20
+	// room is aimed at, in bytes: a proxy with few conversations need not
+	// collect all the time, and one with many need not hold a quarter of them
+	// in vain.
+	room = 2 << 20
+	// least and most bound it, in percent of what lives. It is measured at
+	// rest, and holds for what lives under load, too.
 	least = 12
 	most  = 50 // Go's own is 100
 )
@@ -35,7 +37,7 @@ func live() uint64 {
 }
 
 // Hurry keeps the garbage collector from a process that is starting: it would
-// take longer than what it gains. Settle follows.
+// take longer than what it gains. Settle or GiveBack follows.
 func Hurry() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

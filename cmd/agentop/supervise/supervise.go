@@ -287,7 +287,6 @@ const restAfter = time.Second
 
 // rest makes the supervisor small: there is nothing more to do.
 func (s *supervisor) rest() {
-	memory.Settle()
 	memory.Wait()
 	memory.GiveBack()
 }
