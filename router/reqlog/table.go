@@ -44,9 +44,9 @@ type shard struct {
 // byte where parts of all sizes would leave holes behind as they grow.
 type chunk [perChunk]entry
 
-// perChunk is the entries that 512 bytes hold: with less, the lists of chunks
+// perChunk is the entries that a kilobyte holds: with less, the lists of chunks
 // grow; with more, what a small table's shards leave empty does.
-const perChunk = 42
+const perChunk = 85
 
 // entry is a value by the highest 48 bits of its hash, the hour of its last use
 // and its owner.
