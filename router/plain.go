@@ -68,8 +68,8 @@ func ourBody(req *http.Request) (*once, bool) {
 }
 
 // carry implements carrier. The answer's body belongs to the caller, who must
-// close it; nobody else may use it meanwhile. A request that has its answer has
-// no header any more: another request may.
+// close it; nobody else may use it meanwhile. Of a request that has its answer
+// the header is gone: it may serve another one already.
 func (c *plain) carry(req *http.Request, told interim) (*http.Response, error) {
 	address := req.URL.Host
 	if req.URL.Port() == "" {

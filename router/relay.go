@@ -135,8 +135,8 @@ var perHop = []string{
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// withoutHop is a copy of a header without what is meant for one connection. It
-// shares the values, which nobody changes.
+// withoutHop is a copy of a header without what is meant for one connection, of
+// headerpool's. It shares the values, which nobody changes.
 func withoutHop(from http.Header) http.Header {
 	header := headerpool.Take()
 	maps.Copy(header, from)

@@ -45,8 +45,9 @@ type conn struct {
 	raw    syscall.RawConn
 	ctx    context.Context
 	remote string
-	r      *bufio.Reader // nil while an answer is on its way and nothing else has come
-	last   bool          // no request is taken after this one
+	r      *bufio.Reader      // nil while an answer is on its way and nothing else has come
+	last   bool               // no request is taken after this one
+	cancel context.CancelFunc // ends the context of the request that is served
 	watch  watch
 
 	mu   sync.Mutex
@@ -84,7 +85,7 @@ func (c *conn) serve() {
 	defer c.caught()
 	wait := c.server.HTTP.ReadHeaderTimeout // for the first, as for the rest of a head
 	for !c.last {
-		req, cancel, err := c.next(wait)
+		req, err := c.next(wait)
 		switch {
 		case errors.Is(err, errNotPlain):
 			c.giveAway(nil)
@@ -96,7 +97,7 @@ func (c *conn) serve() {
 			c.close()
 			return
 		}
-		c.answer(req, cancel)
+		c.answer(req)
 		wait = c.server.HTTP.IdleTimeout
 	}
 	c.linger()
@@ -139,40 +140,47 @@ func (c *conn) letGo() {
 
 var errNotPlain = errors.New("not a plain request")
 
-// next waits for a request's first byte, and reads its head. The function ends
-// the request's context.
-func (c *conn) next(wait time.Duration) (*http.Request, context.CancelFunc, error) {
+// next waits for a request's first byte, and reads its head.
+func (c *conn) next(wait time.Duration) (*http.Request, error) {
 	c.deadline(wait)
 	if c.r.Buffered() == 0 {
 		if err := c.await(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	for limited := false; ; {
 		have, _ := c.r.Peek(c.r.Buffered()) // nothing is waited for
 		if end := bytes.Index(have, headEnd); end >= 0 {
 			end += len(headEnd)
-			ctx, cancel := context.WithCancel(c.ctx)
-			req := new(http.Request).WithContext(ctx)
-			if req.Header = headerpool.Take(); !parseHead(have[:end], req) {
-				cancel()
-				return nil, nil, errNotPlain
+			req := c.request()
+			if !parseHead(have[:end], req) {
+				c.cancel()
+				return nil, errNotPlain
 			}
 			_, _ = c.r.Discard(end) // it is there
 			c.deadline(0)
-			return req, cancel, nil
+			return req, nil
 		}
 		if len(have) == headSize || !mayBePlain(have) {
-			return nil, nil, errNotPlain
+			return nil, errNotPlain
 		}
 		if !limited {
 			limited = true
 			c.deadline(c.server.HTTP.ReadHeaderTimeout)
 		}
 		if _, err := c.r.Peek(len(have) + 1); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
+}
+
+// request returns an empty one.
+func (c *conn) request() *http.Request {
+	var ctx context.Context
+	ctx, c.cancel = context.WithCancel(c.ctx)
+	req := new(http.Request).WithContext(ctx)
+	req.Header, req.RemoteAddr = headerpool.Take(), c.remote
+	return req
 }
 
 // await returns when a request's first byte is there. A server that ends
@@ -258,19 +266,17 @@ func (r *replay) CloseWrite() error {
 }
 
 // answer serves one request.
-func (c *conn) answer(req *http.Request, cancel context.CancelFunc) {
-	defer cancel()
-	c.watch.cancel = cancel
+func (c *conn) answer(req *http.Request) {
+	defer c.cancel()
 	defer c.watch.stop()
 	in := &body{conn: c, left: req.ContentLength}
-	req.RemoteAddr = c.remote
 	req.Body = in
 	if in.left == 0 {
 		req.Body = http.NoBody
 		in.ended()
 	}
 	c.last = req.Close
-	w := response{conn: c, req: req, body: in, cancel: cancel, header: headerpool.Take(), length: -1}
+	w := response{conn: c, req: req, body: in, header: headerpool.Take(), length: -1}
 	defer w.release()
 	header := req.Header
 	c.server.HTTP.Handler.ServeHTTP(&w, req)
@@ -323,7 +329,7 @@ func (b *body) Read(p []byte) (int, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		b.conn.watch.cancel() // nobody is there to answer
+		b.conn.cancel() // nobody is there to answer
 	}
 	return n, err
 }
@@ -345,11 +351,10 @@ func (b *body) ended() {
 // watch sees a client leave before it has its answer. Until then nothing is
 // read of the connection. It serves a connection's requests in turn.
 type watch struct {
-	conn   *conn
-	cancel context.CancelFunc // of the request that is being answered
-	on     bool               // between start and stop
-	timer  *time.Timer        // nil before the first start
-	over   chan struct{}      // told by each that began to look, when it ends
+	conn  *conn
+	on    bool          // between start and stop
+	timer *time.Timer   // nil before the first start
+	over  chan struct{} // told by each that began to look, when it ends
 }
 
 func (w *watch) start() {
@@ -362,7 +367,7 @@ func (w *watch) start() {
 	w.timer = time.AfterFunc(watchAfter, func() {
 		defer func() { w.over <- struct{}{} }()
 		if awaitEnd(w.conn.raw) {
-			w.cancel()
+			w.conn.cancel()
 		}
 	})
 }

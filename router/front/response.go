@@ -1,7 +1,6 @@
 package front
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -33,7 +32,6 @@ type response struct {
 	conn   *conn
 	req    *http.Request
 	body   *body
-	cancel context.CancelFunc
 	header http.Header
 
 	status  int   // 0 until the head is made
@@ -253,7 +251,7 @@ func (w *response) write() error {
 	if err != nil {
 		w.broken = err
 		w.conn.last = true
-		w.cancel() // nobody is there to answer
+		w.conn.cancel() // nobody is there to answer
 	}
 	return err
 }

@@ -19,8 +19,8 @@ const (
 	// collect all the time, and one with many need not hold a quarter of them
 	// in vain.
 	room = 2 << 20
-	// least and most bound it, in percent of what lives. It is measured at
-	// rest, and holds for what lives under load, too.
+	// least and most bound what it comes to in percent of what lives. That is
+	// reckoned at rest, and stays under load, when more lives.
 	least = 12
 	most  = 50 // Go's own is 100
 )
